@@ -1,0 +1,161 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::error::BrokerError;
+use crate::record::{RecordBatch, TopicPartition};
+
+/// What was fetched of a partition and is not yet settled: a queue bounded in bytes between the source, which fills
+/// it under credit, and the partition actor, which drains it. It outlives the partition actor, so that a restart
+/// fetches nothing again.
+pub struct Feed {
+    partition: TopicPartition,
+    limit: usize,
+    state: Mutex<State>,
+    room: Notify,
+    report: Box<dyn Fn(SourceProblem) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    batches: VecDeque<RecordBatch>,
+    bytes: usize,
+    closed: bool,
+    listener: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// What a source cannot decide by itself about a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceProblem {
+    /// Reading fails for now; the source goes on trying. Reported once per streak of failures.
+    Retrying(BrokerError),
+    /// Reading works again after [`SourceProblem::Retrying`].
+    Recovered,
+    /// The offset asked for is not in the log any more, or not yet. The source has stopped reading.
+    OffsetOutOfRange {
+        /// The offset asked for.
+        asked: i64,
+        /// The first offset in the log, where known.
+        log_start: Option<i64>,
+        /// The offset after the last, where known.
+        log_end: Option<i64>,
+    },
+    /// The topic was deleted and created anew: the offsets mean other records. The source has stopped reading.
+    TopicRecreated,
+    /// Reading can never succeed here without somebody's doing. The source has stopped reading.
+    Failed(BrokerError),
+}
+
+impl Feed {
+    /// An empty feed that holds up to `limit` bytes (a larger batch still fits into an empty one). `report` takes the
+    /// problems that the source meets.
+    pub fn new(
+        partition: TopicPartition,
+        limit: usize,
+        report: impl Fn(SourceProblem) + Send + Sync + 'static,
+    ) -> Self {
+        Self { partition, limit, state: Mutex::default(), room: Notify::new(), report: Box::new(report) }
+    }
+
+    /// The partition that the feed belongs to.
+    pub fn partition(&self) -> &TopicPartition {
+        &self.partition
+    }
+
+    /// For the source: how many bytes may be pushed now, `Some(0)` while full, `None` once closed.
+    pub fn credit(&self) -> Option<usize> {
+        let state = self.lock();
+        if state.closed { None } else { Some(self.limit.saturating_sub(state.bytes)) }
+    }
+
+    /// For the source: waits until there is credit and returns it; `None` once the feed is closed.
+    pub async fn wait_for_credit(&self) -> Option<usize> {
+        loop {
+            let room = self.room.notified();
+            match self.credit() {
+                Some(0) => room.await,
+                other => return other,
+            }
+        }
+    }
+
+    /// For the source: waits until the feed is closed.
+    pub async fn closed(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.credit().is_none() {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// For the source: appends a batch. Returns false, keeping nothing, once the feed is closed.
+    pub fn push(&self, batch: RecordBatch) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        state.bytes += batch.cost();
+        state.batches.push_back(batch);
+        if let Some(listener) = &state.listener {
+            listener();
+        }
+        true
+    }
+
+    /// For the source: reports a problem to whoever owns the partition.
+    pub fn report(&self, problem: SourceProblem) {
+        if self.credit().is_some() {
+            (self.report)(problem);
+        }
+    }
+
+    /// For the partition actor: the oldest batch, which stays in the feed.
+    pub fn front(&self) -> Option<RecordBatch> {
+        self.lock().batches.front().cloned()
+    }
+
+    /// For the partition actor: gives the oldest batch up, and its bytes back as credit.
+    pub fn pop_front(&self) {
+        let mut state = self.lock();
+        if let Some(batch) = state.batches.pop_front() {
+            state.bytes -= batch.cost();
+        }
+        drop(state);
+        self.room.notify_waiters();
+    }
+
+    /// For the partition actor: `listener` is called, under the feed's lock, after each push, and once now if there
+    /// is something to read. It replaces the one before.
+    pub fn on_ready(&self, listener: impl Fn() + Send + Sync + 'static) {
+        let mut state = self.lock();
+        if !state.batches.is_empty() {
+            listener();
+        }
+        state.listener = Some(Box::new(listener));
+    }
+
+    /// Ends the feed: what it holds is dropped, nothing more is taken, sources that wait for credit are woken.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        *state = State { closed: true, ..State::default() };
+        drop(state);
+        self.room.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code of users runs under the lock; a poisoned one still holds a consistent queue.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        write!(f, "Feed({}, {} batches, {} of {} bytes)", self.partition, state.batches.len(), state.bytes, self.limit)
+    }
+}

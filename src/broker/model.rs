@@ -1,0 +1,105 @@
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::record::TopicPartition;
+
+/// What the cluster says of one topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicMetadata {
+    /// The topic's name.
+    pub name: String,
+    /// Its id; `None` where the broker has none (before Kafka 2.8).
+    pub id: Option<Uuid>,
+    /// How many partitions it has.
+    pub partitions: i32,
+}
+
+/// A topic to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTopic {
+    /// The topic's name.
+    pub name: String,
+    /// How many partitions; -1 is the broker's default.
+    pub partitions: i32,
+    /// The replication factor; -1 is the broker's default.
+    pub replication: i16,
+    /// Topic configuration, e.g. `("cleanup.policy", "delete")`.
+    pub configs: Vec<(String, String)>,
+}
+
+impl NewTopic {
+    /// A topic with `partitions` partitions, the broker's default replication and no configuration of its own.
+    pub fn new(name: impl Into<String>, partitions: i32) -> Self {
+        Self { name: name.into(), partitions, replication: -1, configs: Vec::new() }
+    }
+
+    /// Sets the replication factor.
+    pub fn replication(mut self, factor: i16) -> Self {
+        self.replication = factor;
+        self
+    }
+
+    /// Adds a configuration entry.
+    pub fn config(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.configs.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// Which offset of a partition is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OffsetSpec {
+    /// The first offset still in the log.
+    Earliest,
+    /// The offset that the next record will get.
+    Latest,
+    /// The first offset whose record has this timestamp (milliseconds since the Unix epoch) or a later one; the end
+    /// of the log where there is none.
+    Timestamp(i64),
+}
+
+/// A committed offset, to be written or as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedOffset {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The offset of the next record to process.
+    pub offset: i64,
+    /// The metadata text kept beside it.
+    pub metadata: String,
+}
+
+/// How the connections to the brokers behave; every limit has a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionSettings {
+    /// Addresses (`host:port`) of brokers to start from.
+    pub bootstrap: Vec<String>,
+    /// The client id sent with each request. Default `bezoar`.
+    pub client_id: String,
+    /// How long to wait for a connection. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How long to wait for an answer. Default 30 s.
+    pub request_timeout: Duration,
+    /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
+    pub fetch_max_bytes: i32,
+    /// How long the broker may wait for data. Default 500 ms.
+    pub fetch_max_wait: Duration,
+    /// The largest answer accepted, in bytes. Default 256 MiB.
+    pub max_response_bytes: usize,
+}
+
+impl ConnectionSettings {
+    /// The defaults, with these bootstrap addresses.
+    pub fn new(bootstrap: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            bootstrap: bootstrap.into_iter().map(Into::into).collect(),
+            client_id: "bezoar".to_owned(),
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+            fetch_max_bytes: 1 << 20,
+            fetch_max_wait: Duration::from_millis(500),
+            max_response_bytes: 256 << 20,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Our own connections to brokers, over the kafka-protocol crate's messages.

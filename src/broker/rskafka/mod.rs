@@ -1,0 +1,1 @@
+//! Reading and producing through the rskafka client.

@@ -1,0 +1,1 @@
+//! Sorts failures into categories and decides what is done about them.

@@ -1,0 +1,1 @@
+//! Dead letters: their records, and the actor that publishes them.

@@ -1,0 +1,1 @@
+//! What each category of failure gets: retries, backoff, dead-letter topic, alert.

@@ -1,0 +1,208 @@
+use std::borrow::Cow;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// One header of a record, owned. Names need not be unique; a null value differs from an empty one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// The name, UTF-8 by the protocol, kept as bytes so that nothing is lost where it is not.
+    pub name: Bytes,
+    /// The value; `None` is Kafka's null.
+    pub value: Option<Bytes>,
+}
+
+impl Header {
+    /// A header with a value.
+    pub fn new(name: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        Self { name: name.into(), value: Some(value.into()) }
+    }
+
+    /// A header whose value is null.
+    pub fn null(name: impl Into<Bytes>) -> Self {
+        Self { name: name.into(), value: None }
+    }
+}
+
+/// One header of a record, borrowed from its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeaderRef<'a> {
+    /// The name's bytes.
+    pub name: &'a [u8],
+    /// The value's bytes; `None` is Kafka's null.
+    pub value: Option<&'a [u8]>,
+}
+
+impl<'a> HeaderRef<'a> {
+    /// The name as text; bytes that are not UTF-8 are replaced.
+    pub fn name_lossy(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.name)
+    }
+
+    /// An owned copy.
+    pub fn to_owned(&self) -> Header {
+        Header { name: Bytes::copy_from_slice(self.name), value: self.value.map(Bytes::copy_from_slice) }
+    }
+}
+
+/// The headers of a record in their order, duplicates and nulls included. Decoded only as far as they are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Headers<'a> {
+    encoded: &'a [u8],
+}
+
+impl<'a> Headers<'a> {
+    /// Wraps headers in the encoding of record batches of magic 2 (varint count, then length-prefixed pairs).
+    /// Bytes that are not such an encoding yield what can be read of them.
+    pub(crate) fn from_encoded(encoded: &'a [u8]) -> Self {
+        Self { encoded }
+    }
+
+    /// Iterates over all headers, first to last.
+    pub fn iter(&self) -> HeadersIter<'a> {
+        let mut rest = self.encoded;
+        let left = read_varint(&mut rest).unwrap_or(0);
+        HeadersIter { rest, left }
+    }
+
+    /// How many headers there are.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// The last header named `name` (the newest, where hops append); `None` where there is none.
+    pub fn last(&self, name: &str) -> Option<HeaderRef<'a>> {
+        self.iter().filter(|header| header.name == name.as_bytes()).last()
+    }
+
+    /// The value of the last header named `name` as text; `None` where it is absent, null or not UTF-8.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.last(name).and_then(|header| header.value).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// Owned copies of all headers.
+    pub fn to_vec(&self) -> Vec<Header> {
+        self.iter().map(|header| header.to_owned()).collect()
+    }
+}
+
+impl<'a> IntoIterator for Headers<'a> {
+    type Item = HeaderRef<'a>;
+    type IntoIter = HeadersIter<'a>;
+
+    fn into_iter(self) -> HeadersIter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterator over [`Headers`].
+#[derive(Debug, Clone)]
+pub struct HeadersIter<'a> {
+    rest: &'a [u8],
+    left: i64,
+}
+
+impl<'a> Iterator for HeadersIter<'a> {
+    type Item = HeaderRef<'a>;
+
+    fn next(&mut self) -> Option<HeaderRef<'a>> {
+        if self.left <= 0 {
+            return None;
+        }
+        self.left -= 1;
+        let header = self.read();
+        if header.is_none() {
+            self.left = 0;
+        }
+        header
+    }
+}
+
+impl<'a> HeadersIter<'a> {
+    fn read(&mut self) -> Option<HeaderRef<'a>> {
+        let name = read_bytes(&mut self.rest)??;
+        let value = read_bytes(&mut self.rest)?;
+        Some(HeaderRef { name, value })
+    }
+}
+
+/// Reads a length-prefixed run of bytes; the inner `None` is a null (negative length).
+fn read_bytes<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let length = read_varint(rest)?;
+    if length < 0 {
+        return Some(None);
+    }
+    let length = usize::try_from(length).ok()?;
+    if length > rest.len() {
+        return None;
+    }
+    let (bytes, after) = rest.split_at(length);
+    *rest = after;
+    Some(Some(bytes))
+}
+
+/// Reads a zigzag varint of at most 10 bytes.
+fn read_varint(rest: &mut &[u8]) -> Option<i64> {
+    let mut value = 0u64;
+    for shift in (0..70).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(((value >> 1) as i64) ^ -((value & 1) as i64));
+        }
+    }
+    None
+}
+
+fn put_varint(buffer: &mut BytesMut, value: i64) {
+    let mut zigzag = ((value << 1) ^ (value >> 63)) as u64;
+    while zigzag >= 0x80 {
+        buffer.put_u8(zigzag as u8 | 0x80);
+        zigzag >>= 7;
+    }
+    buffer.put_u8(zigzag as u8);
+}
+
+/// Appends headers to `buffer` in the encoding that [`Headers::from_encoded`] reads.
+pub(crate) fn encode_headers<'a>(buffer: &mut BytesMut, headers: impl ExactSizeIterator<Item = HeaderRef<'a>>) {
+    put_varint(buffer, headers.len() as i64);
+    for header in headers {
+        put_varint(buffer, header.name.len() as i64);
+        buffer.put_slice(header.name);
+        match header.value {
+            Some(value) => {
+                put_varint(buffer, value.len() as i64);
+                buffer.put_slice(value);
+            }
+            None => put_varint(buffer, -1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn headers_round_trip(list in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..20), prop::option::of(prop::collection::vec(any::<u8>(), 0..200))), 0..12)) {
+            let owned: Vec<Header> = list.into_iter().map(|(name, value)| Header { name: name.into(), value: value.map(Bytes::from) }).collect();
+            let mut buffer = BytesMut::new();
+            encode_headers(&mut buffer, owned.iter().map(|h| HeaderRef { name: &h.name, value: h.value.as_deref() }));
+            prop_assert_eq!(Headers::from_encoded(&buffer).to_vec(), owned);
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let headers = Headers::from_encoded(&bytes);
+            prop_assert!(headers.len() <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Records as they cross the broker ports: batches that borrow from one shared buffer, and records to be produced.
+//!
+//! A [`RecordBatch`] keeps one reference-counted buffer; a [`Record`] is a cheap view of one entry in it. Nothing is
+//! copied, reordered or dropped: keys and values tell null from empty, headers keep order, duplicates and nulls.
+
+mod batch;
+mod headers;
+mod position;
+mod produced;
+
+pub use batch::{Record, RecordBatch, RecordBatchBuilder};
+pub use headers::{Header, HeaderRef, Headers, HeadersIter};
+pub use position::{RecordId, TopicPartition};
+pub use produced::ProducerRecord;
