@@ -1,0 +1,58 @@
+use std::backtrace::Backtrace;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{DeadLetterContext, Rung};
+use crate::broker::BrokerError;
+use crate::classifier::PublishVerdict;
+use crate::partition::Ownership;
+use crate::record::{Record, TopicPartition};
+
+/// What the dead-letter actor is told.
+#[derive(Debug)]
+pub(crate) enum DeadLetterMessage {
+    /// Publish a dead letter; its record is settled once the broker acknowledges it.
+    Publish(Box<Job>),
+    /// An attempt to publish ended.
+    Published { target: Target, jobs: Vec<Box<Job>>, outcome: Outcome },
+    /// A wait before publishing again is over.
+    Resume(Target),
+}
+
+/// One dead letter on its way.
+pub(crate) struct Job {
+    pub(crate) ownership: Arc<Ownership>,
+    pub(crate) record: Record,
+    pub(crate) context: DeadLetterContext,
+    /// A panic's backtrace, not yet rendered since that takes a millisecond or two.
+    pub(crate) backtrace: Option<Backtrace>,
+    pub(crate) topic: String,
+    pub(crate) alert: bool,
+    pub(crate) page: bool,
+    /// How much of it is published; lowered when the broker refuses it.
+    pub(crate) rung: Rung,
+    /// Whether it was refused in a batch, and goes alone to find out which one was meant.
+    pub(crate) alone: bool,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job({:?} to {})", self.record, self.topic)
+    }
+}
+
+/// A queue of dead letters: those of one source partition number for one topic, published in order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Target {
+    pub(crate) topic: String,
+    pub(crate) source_partition: i32,
+}
+
+/// How an attempt to publish ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Acknowledged: where, and the offsets in order.
+    Acknowledged { partition: TopicPartition, offsets: Vec<i64> },
+    /// Not acknowledged: why, and what is done about it.
+    Refused { error: BrokerError, verdict: PublishVerdict },
+}

@@ -1,0 +1,270 @@
+//! What a consumer does, as it happens: a public stream of events, each also a `tracing` event.
+//!
+//! An event is put on the stream before what follows from it: the retry it announces, the record after a dead letter.
+
+mod log;
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::policy::Category;
+use crate::record::{RecordId, TopicPartition};
+
+/// One thing that a consumer did or met.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The consumer runs.
+    Started {
+        /// The group.
+        group: String,
+        /// How many partitions it has.
+        partitions: usize,
+    },
+    /// A partition is about to be processed.
+    Assigned {
+        /// The partition.
+        partition: TopicPartition,
+        /// The first offset to be delivered.
+        offset: i64,
+        /// Whether the group had no valid committed offset, so that the reset policy chose it.
+        reset: bool,
+    },
+    /// A delivery failed and the record is delivered again after a wait; nothing on its partition overtakes it.
+    Retrying {
+        /// The record.
+        record: RecordId,
+        /// What the failure was classified as.
+        category: Category,
+        /// The error's type.
+        error_type: String,
+        /// The error's message with its causes.
+        message: String,
+        /// Which attempt failed, 1 for the first.
+        attempt: u32,
+        /// How many attempts the policy allows.
+        max_attempts: u32,
+        /// The wait before the next attempt.
+        backoff: Duration,
+    },
+    /// A record will not be delivered again; its dead letter is handed over for publishing.
+    Exhausted {
+        /// The record.
+        record: RecordId,
+        /// What the last failure was classified as.
+        category: Category,
+        /// The error's type.
+        error_type: String,
+        /// The error's message with its causes.
+        message: String,
+        /// How many attempts failed.
+        attempts: u32,
+        /// The topic that the dead letter goes to.
+        dead_letter_topic: String,
+    },
+    /// A dead letter was acknowledged by the broker: its record is settled.
+    DeadLettered {
+        /// The record.
+        record: RecordId,
+        /// What its last failure was classified as.
+        category: Category,
+        /// The error's type.
+        error_type: String,
+        /// The error's message with its causes.
+        message: String,
+        /// How many attempts failed.
+        attempts: u32,
+        /// Where the dead letter is.
+        dead_letter: TopicPartition,
+        /// Its offset there.
+        dead_letter_offset: i64,
+        /// What had to be left out because the broker refused the whole: empty, or e.g. `value`.
+        left_out: String,
+    },
+    /// A dead letter of a category whose policy asks for it: somebody should look (`page`: now).
+    Alert {
+        /// The record.
+        record: RecordId,
+        /// Its category.
+        category: Category,
+        /// Whether the policy asks to wake somebody.
+        page: bool,
+        /// The error's message with its causes.
+        message: String,
+    },
+    /// A record was left out because its category's policy says `skip`.
+    Skipped {
+        /// The record.
+        record: RecordId,
+        /// Its category.
+        category: Category,
+        /// The error's message with its causes.
+        message: String,
+    },
+    /// A handler panicked or exceeded the poison timeout; a fresh one takes its place.
+    HandlerLost {
+        /// The record that was in flight.
+        record: RecordId,
+        /// `panic` or `timeout`.
+        fault: String,
+        /// The message.
+        message: String,
+        /// `file:line:column` of a panic, where known.
+        location: Option<String>,
+    },
+    /// A partition actor could not start or go on, through no fault of a record; it is started again after a wait.
+    RestartScheduled {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        reason: String,
+        /// Restarts within the policy's window, this one included.
+        restarts: u32,
+        /// The wait before it.
+        backoff: Duration,
+    },
+    /// A partition is processed no longer, by policy; the others go on.
+    PartitionStopped {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that it stopped at.
+        offset: i64,
+        /// Why.
+        reason: String,
+    },
+    /// Dead letters cannot be published for now: their records stay unsettled, and partitions that have their share of
+    /// unacknowledged ones wait. It is tried again with backoff.
+    Held {
+        /// Where the dead letters should go.
+        dead_letter: TopicPartition,
+        /// Why not.
+        reason: String,
+        /// How many dead letters wait.
+        waiting: usize,
+    },
+    /// Dead letters can be published again after [`Event::Held`].
+    Released {
+        /// Where they go.
+        dead_letter: TopicPartition,
+    },
+    /// The broker refused a dead letter for good; it is published with less.
+    DeadLetterReduced {
+        /// The record.
+        record: RecordId,
+        /// What is left out now.
+        left_out: String,
+        /// Why.
+        reason: String,
+    },
+    /// Reading a partition fails for now; it is tried again.
+    ReadFailing {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        reason: String,
+    },
+    /// Reading works again after [`Event::ReadFailing`].
+    ReadRecovered {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// The offset to read is not in the log: the reset policy chose another. Records in between were removed by the
+    /// broker's retention, or by somebody who deleted the topic or its records.
+    OffsetReset {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that was to be read.
+        from: i64,
+        /// The one chosen.
+        to: i64,
+        /// Why.
+        reason: String,
+    },
+    /// Offsets were committed.
+    Committed {
+        /// How many partitions' offsets.
+        partitions: usize,
+    },
+    /// Offsets cannot be committed for now; it is tried again at each commit interval. Reported once per streak.
+    CommitFailing {
+        /// Why.
+        reason: String,
+    },
+    /// User code other than a handler (classifier, router, redactor) panicked; the built-in behaviour took its place.
+    HookPanicked {
+        /// Which.
+        hook: &'static str,
+        /// The panic's message.
+        message: String,
+    },
+    /// The consumer stops taking records and drains.
+    Stopping {
+        /// Why.
+        reason: String,
+    },
+    /// The consumer has stopped.
+    Stopped,
+    /// The reader of the stream was too slow: this many events are missing here.
+    Missed(u64),
+}
+
+/// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
+/// 16,384 events behind gets [`Event::Missed`] in place of the oldest.
+#[derive(Debug)]
+pub struct EventStream {
+    receiver: broadcast::Receiver<Event>,
+}
+
+impl EventStream {
+    /// Waits for the next event; `None` after the last.
+    pub async fn next(&mut self) -> Option<Event> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed(missed)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event if it is there already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        match self.receiver.try_recv() {
+            Ok(event) => Some(event),
+            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Event::Missed(missed)),
+            Err(_) => None,
+        }
+    }
+}
+
+/// The sending side.
+#[derive(Clone)]
+pub(crate) struct Events {
+    sender: broadcast::Sender<Event>,
+}
+
+/// How many events a stream may lag behind.
+const CAPACITY: usize = 16_384;
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self { sender: broadcast::Sender::new(CAPACITY) }
+    }
+
+    pub(crate) fn subscribe(&self) -> EventStream {
+        EventStream { receiver: self.sender.subscribe() }
+    }
+
+    /// Logs the event and puts it on the streams.
+    pub(crate) fn emit(&self, event: Event) {
+        log::log(&event);
+        // No stream is no error.
+        let _ = self.sender.send(event);
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
+    }
+}

@@ -1,0 +1,137 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use super::message::OffsetsMessage;
+use super::state::Ledger;
+use crate::broker::{BrokerError, CommittedOffset, OffsetStore};
+use crate::event::{Event, Events};
+use crate::record::TopicPartition;
+
+/// How soon a failed commit is tried again while somebody waits for it.
+const FLUSH_RETRY: Duration = Duration::from_millis(100);
+
+/// Turns settled offsets into watermarks and commits them, one commit at a time.
+pub(crate) struct OffsetsActor {
+    pub(crate) group: String,
+    pub(crate) store: Arc<dyn OffsetStore>,
+    pub(crate) events: Events,
+    pub(crate) commit_interval: Duration,
+}
+
+pub(crate) struct OffsetsState {
+    ledger: Ledger,
+    committing: bool,
+    /// Whether the last commit failed, so that a streak is reported once.
+    failing: bool,
+    flushes: Vec<RpcReplyPort<()>>,
+}
+
+#[cfg_attr(feature = "async-trait", ractor::async_trait)]
+impl Actor for OffsetsActor {
+    type Msg = OffsetsMessage;
+    type State = OffsetsState;
+    type Arguments = ();
+
+    async fn pre_start(&self, myself: ActorRef<OffsetsMessage>, (): ()) -> Result<OffsetsState, ActorProcessingErr> {
+        myself.send_interval(self.commit_interval, || OffsetsMessage::Tick);
+        Ok(OffsetsState { ledger: Ledger::default(), committing: false, failing: false, flushes: Vec::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<OffsetsMessage>,
+        message: OffsetsMessage,
+        state: &mut OffsetsState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            OffsetsMessage::Open { partition, epoch, start } => state.ledger.open(partition, epoch, start),
+            OffsetsMessage::Settled { partition, epoch, from, to } => {
+                state.ledger.settle(&partition, epoch, from, to);
+            }
+            OffsetsMessage::Close { partition, epoch } => state.ledger.close(&partition, epoch),
+            OffsetsMessage::Tick => self.commit(&myself, state),
+            OffsetsMessage::Committed { offsets, result } => self.committed(&myself, state, offsets, result),
+            OffsetsMessage::Flush(reply) => {
+                state.flushes.push(reply);
+                self.commit(&myself, state);
+            }
+            OffsetsMessage::Snapshot(reply) => drop(reply.send(state.ledger.snapshot())),
+        }
+        Ok(())
+    }
+}
+
+impl OffsetsActor {
+    /// Starts a commit of what has changed, unless one is under way.
+    fn commit(&self, myself: &ActorRef<OffsetsMessage>, state: &mut OffsetsState) {
+        if state.committing {
+            return;
+        }
+        let offsets = state.ledger.uncommitted();
+        if offsets.is_empty() {
+            state.flushes.drain(..).for_each(|reply| drop(reply.send(())));
+            return;
+        }
+        state.committing = true;
+        let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset {
+            partition: partition.clone(),
+            offset: *offset,
+            metadata: String::new(),
+        });
+        let commit = self.store.commit(self.group.clone(), to_commit.collect());
+        let myself = myself.clone();
+        tokio::spawn(async move {
+            let result = commit.await;
+            // The actor is gone only when the consumer is.
+            let _ = myself.cast(OffsetsMessage::Committed { offsets, result });
+        });
+    }
+
+    fn committed(
+        &self,
+        myself: &ActorRef<OffsetsMessage>,
+        state: &mut OffsetsState,
+        offsets: Vec<(TopicPartition, i64)>,
+        result: Result<Vec<Result<(), BrokerError>>, BrokerError>,
+    ) {
+        state.committing = false;
+        let mut failure = None;
+        let mut done = 0;
+        match result {
+            Ok(results) => {
+                for ((partition, offset), result) in offsets.into_iter().zip(results) {
+                    match result {
+                        Ok(()) => {
+                            state.ledger.committed(&partition, offset);
+                            done += 1;
+                        }
+                        Err(error) => failure = Some(format!("{partition} at {offset}: {error}")),
+                    }
+                }
+            }
+            Err(error) => failure = Some(error.to_string()),
+        }
+        if done > 0 {
+            self.events.emit(Event::Committed { partitions: done });
+        }
+        match failure {
+            Some(reason) => {
+                if !std::mem::replace(&mut state.failing, true) {
+                    self.events.emit(Event::CommitFailing { reason });
+                }
+                state.flushes.retain(|reply| !reply.is_closed());
+                if !state.flushes.is_empty() {
+                    myself.send_after(FLUSH_RETRY, || OffsetsMessage::Tick);
+                }
+            }
+            None => {
+                state.failing = false;
+                if !state.flushes.is_empty() {
+                    self.commit(myself, state);
+                }
+            }
+        }
+    }
+}

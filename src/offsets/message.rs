@@ -1,0 +1,35 @@
+use ractor::RpcReplyPort;
+
+use crate::broker::BrokerError;
+use crate::record::TopicPartition;
+
+/// What the offsets actor is told.
+#[derive(Debug)]
+pub(crate) enum OffsetsMessage {
+    /// An ownership begins; `start` is committed already.
+    Open { partition: TopicPartition, epoch: u64, start: i64 },
+    /// The offsets `[from, to)` are settled. Ignored for another epoch than the open one.
+    Settled { partition: TopicPartition, epoch: u64, from: i64, to: i64 },
+    /// An ownership ends; what is settled but not committed is forgotten.
+    Close { partition: TopicPartition, epoch: u64 },
+    /// Commit what has changed.
+    Tick,
+    /// A commit ended.
+    Committed { offsets: Vec<(TopicPartition, i64)>, result: Result<Vec<Result<(), BrokerError>>, BrokerError> },
+    /// Commit what is settled now; answered once it is committed.
+    Flush(RpcReplyPort<()>),
+    /// Where each partition stands.
+    Snapshot(RpcReplyPort<Vec<PartitionOffsets>>),
+}
+
+/// Where a partition stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartitionOffsets {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The offset below which everything is settled.
+    pub watermark: i64,
+    /// The offset that was committed last.
+    pub committed: i64,
+}

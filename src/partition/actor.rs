@@ -1,0 +1,265 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::context::{PartitionContext, TopicLimits};
+use super::deliver::{Delivered, deliver};
+use super::error::PartitionError;
+use super::judge::{Judged, judge, settle};
+use super::message::PartitionMessage;
+use super::ownership::Ownership;
+use crate::broker::Feed;
+use crate::handler::{Decoder, Delivery, FactoryContext, Handler, HandlerFactory, Outbox};
+use crate::isolation::guard::{Contained, Guarded};
+use crate::record::{Record, RecordBatch};
+
+/// One incarnation: processes the records of its ownership's feed strictly in order.
+pub(crate) struct PartitionActor<D, F> {
+    pub(crate) ownership: Arc<Ownership>,
+    pub(crate) context: Arc<PartitionContext>,
+    pub(crate) decoder: D,
+    pub(crate) factory: Arc<F>,
+    pub(crate) limits: TopicLimits,
+    pub(crate) creation: FactoryContext,
+    /// Told why, where a policy says to stop.
+    pub(crate) halt: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+pub(crate) struct PartitionState<D, H> {
+    decoder: Contained<D>,
+    handler: Contained<H>,
+    outbox: Arc<Outbox>,
+    /// Settled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
+    unreported: (i64, i64),
+    since_yield: u32,
+}
+
+/// After so many records the lane's other partitions get a turn, even if no handler ever waits.
+const TURN: u32 = 32;
+
+/// Why a run over the feed ended.
+enum Pause {
+    /// The feed is empty.
+    Idle,
+    /// The ownership is ending.
+    Stopping,
+}
+
+#[cfg_attr(feature = "async-trait", ractor::async_trait)]
+impl<D, F> Actor for PartitionActor<D, F>
+where
+    F: HandlerFactory,
+    D: Decoder<<F::Handler as Handler>::Message> + Sync,
+{
+    type Msg = PartitionMessage;
+    type State = PartitionState<D, F::Handler>;
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<PartitionMessage>,
+        (): (),
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let created = Guarded::new(async { self.factory.create(self.creation.clone()).await }).await;
+        let handler = match created {
+            Ok(Ok(handler)) => Contained::new(handler),
+            Ok(Err(error)) => return Err(infrastructure(format!("the handler factory failed: {error}"))),
+            Err(report) => {
+                let place = report.location.unwrap_or_else(|| "an unknown place".to_owned());
+                return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
+            }
+        };
+        let position = self.ownership.position();
+        self.ownership.reported(position);
+        let listener = myself.clone();
+        // An actor that is gone misses nothing: its successor asks the feed when it starts.
+        self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
+        Ok(PartitionState {
+            decoder: Contained::new(self.decoder.clone()),
+            handler,
+            outbox: Arc::new(Outbox::new(self.context.producer.clone())),
+            unreported: (position, position),
+            since_yield: 0,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<PartitionMessage>,
+        PartitionMessage::Run: PartitionMessage,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let outcome = self.run(state).await;
+        self.report(state)?;
+        match outcome? {
+            Pause::Idle => {}
+            Pause::Stopping => myself.stop(None),
+        }
+        Ok(())
+    }
+}
+
+fn infrastructure(reason: String) -> ActorProcessingErr {
+    PartitionError::Infrastructure { reason }.into()
+}
+
+impl<D, F> PartitionActor<D, F>
+where
+    F: HandlerFactory,
+    D: Decoder<<F::Handler as Handler>::Message> + Sync,
+{
+    fn feed(&self) -> &Feed {
+        &self.ownership.feed
+    }
+
+    /// Processes what is in the feed.
+    async fn run(&self, state: &mut PartitionState<D, F::Handler>) -> Result<Pause, PartitionError> {
+        if !self.dead_letters_acknowledged().await {
+            return Ok(Pause::Stopping);
+        }
+        loop {
+            if self.ownership.is_stopping() {
+                return Ok(Pause::Stopping);
+            }
+            let Some(batch) = self.feed().front() else {
+                return Ok(if self.ownership.is_finishing() { Pause::Stopping } else { Pause::Idle });
+            };
+            if !self.batch(state, &batch).await? {
+                return Ok(Pause::Stopping);
+            }
+            // Gaps at the end of the batch hold no record: there is nothing to settle in them.
+            let end = batch.next_offset().max(self.ownership.position());
+            self.ownership.advance(end);
+            state.unreported.1 = end;
+            self.report(state)?;
+            self.feed().pop_front();
+        }
+    }
+
+    /// Processes one batch from the position on. False if the ownership ends before the batch does.
+    async fn batch(
+        &self,
+        state: &mut PartitionState<D, F::Handler>,
+        batch: &RecordBatch,
+    ) -> Result<bool, PartitionError> {
+        for index in batch.index_of(self.ownership.position())..batch.len() {
+            if self.ownership.is_stopping() {
+                return Ok(false);
+            }
+            state.since_yield += 1;
+            if state.since_yield >= TURN {
+                state.since_yield = 0;
+                tokio::task::yield_now().await;
+            }
+            let Some(record) = batch.get(index) else { break };
+            if !self.record(state, &record).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Delivers one record until it is out of the way. False if the ownership ends before.
+    async fn record(
+        &self,
+        state: &mut PartitionState<D, F::Handler>,
+        record: &Record,
+    ) -> Result<bool, PartitionError> {
+        let offset = record.offset();
+        loop {
+            let evidence = match self.attempt(state, record).await {
+                Delivered::Handled => {
+                    self.ownership.advance(offset + 1);
+                    state.unreported.1 = offset + 1;
+                    return Ok(true);
+                }
+                Delivered::Failed(evidence) => evidence,
+                Delivered::Lost(fault) => {
+                    state.unreported.1 = offset;
+                    return Err(PartitionError::Fault { record: record.clone(), fault });
+                }
+                Delivered::Gone(reason) => return Err(PartitionError::Infrastructure { reason }),
+            };
+            // What lies before the record is settled; the record itself is not, whatever comes of it.
+            state.unreported.1 = offset;
+            self.report(state)?;
+            match judge(&self.context, &self.ownership, record, *evidence, None).await? {
+                Judged::Retry(after) => {
+                    if !self.wait(after).await {
+                        return Ok(false);
+                    }
+                }
+                Judged::Passed => {
+                    state.unreported = (offset + 1, offset + 1);
+                    self.ownership.advance(offset + 1);
+                    return Ok(self.dead_letters_acknowledged().await);
+                }
+                Judged::Stop(reason) => {
+                    (self.halt)(reason);
+                    self.ownership.stop();
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Delivered {
+        let retry = self.ownership.retry(record.offset());
+        let attempt = retry.map_or(1, |retry| retry.attempts + 1);
+        state.outbox.begin(record.offset(), attempt);
+        let outbox = Arc::clone(&state.outbox);
+        let delivery =
+            Delivery::new(record.clone(), attempt, retry.map(|retry| retry.first_failed), Arc::clone(&outbox));
+        let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
+            return Delivered::Gone("the handler is gone".to_owned());
+        };
+        // Progress does not wait for a slow record: it is reported before the wait. The error would be met again.
+        let (from, to) = state.unreported;
+        let mut reported = false;
+        let on_wait = || {
+            reported = from < to && settle(&self.context, &self.ownership, from, to).is_ok();
+        };
+        let delivered = deliver(
+            &self.context,
+            decoder,
+            handler,
+            &outbox,
+            (record, delivery),
+            self.limits.poison_timeout,
+            on_wait,
+        )
+        .await;
+        if reported {
+            self.ownership.reported(to);
+            state.unreported = (to, to);
+        }
+        delivered
+    }
+
+    /// Reports what is settled.
+    fn report(&self, state: &mut PartitionState<D, F::Handler>) -> Result<(), PartitionError> {
+        let (from, to) = state.unreported;
+        if from < to {
+            settle(&self.context, &self.ownership, from, to)?;
+            state.unreported = (to, to);
+        }
+        self.ownership.reported(state.unreported.1);
+        Ok(())
+    }
+
+    /// Waits before a retry. False if the ownership ends before.
+    async fn wait(&self, after: Duration) -> bool {
+        tokio::select! {
+            biased;
+            () = self.ownership.stopped() => false,
+            () = tokio::time::sleep(after) => true,
+        }
+    }
+
+    /// Waits until no more dead letters than allowed wait for their acknowledgement. False if the ownership ends before.
+    async fn dead_letters_acknowledged(&self) -> bool {
+        let limit = self.context.max_unacknowledged;
+        self.ownership.unacknowledged() <= limit || self.ownership.acknowledged_down_to(limit).await
+    }
+}

@@ -1,0 +1,51 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::ActorRef;
+
+use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
+use crate::dead_letter::{DeadLetterMessage, Redactor};
+use crate::event::Events;
+use crate::offsets::OffsetsMessage;
+use crate::policy::{Category, DeadLetterTopics};
+use crate::producer::Producer;
+use crate::record::Record;
+
+/// Chooses a dead-letter topic: given the record and its category, `None` leaves it to the configured topics.
+pub(crate) type Router = Arc<dyn Fn(&Record, Category) -> Option<String> + Send + Sync>;
+
+/// What partition actors share: whom to talk to, and the user's hooks. Nothing in it changes.
+pub(crate) struct PartitionContext {
+    pub(crate) classifier: ActorRef<ClassifierMessage>,
+    pub(crate) dead_letters: ActorRef<DeadLetterMessage>,
+    pub(crate) offsets: ActorRef<OffsetsMessage>,
+    pub(crate) events: Events,
+    pub(crate) producer: Producer,
+    pub(crate) hooks: Hooks,
+    pub(crate) topics: DeadLetterTopics,
+    /// How many dead letters of a partition may wait for their acknowledgement while it goes on.
+    pub(crate) max_unacknowledged: usize,
+}
+
+/// User code other than handlers. It runs on lanes, under the guard.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) classifier: Option<UserClassifier>,
+    pub(crate) router: Option<Router>,
+    pub(crate) redactor: Option<Redactor>,
+    pub(crate) error_types: ErrorTypes,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hooks")
+    }
+}
+
+/// What differs from topic to topic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TopicLimits {
+    /// The longest a delivery may take; `None` is no limit.
+    pub(crate) poison_timeout: Option<Duration>,
+}

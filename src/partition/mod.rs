@@ -1,0 +1,21 @@
+//! One actor per partition: processes its records strictly in order, and owns its handler.
+//!
+//! An incarnation is one life of that actor. What must outlive it is in its [`Ownership`]: the feed, the position, the
+//! retries of the record there. A record that takes the handler down ends the incarnation with a typed error; the
+//! supervisor has the record judged and starts the next one on the same feed.
+
+mod actor;
+mod context;
+mod deliver;
+mod error;
+mod judge;
+mod message;
+mod ownership;
+mod runtime;
+
+pub(crate) use context::{Hooks, PartitionContext, Router, TopicLimits};
+pub(crate) use error::{Fault, PartitionError};
+pub(crate) use judge::{Judged, judge};
+pub(crate) use message::PartitionMessage;
+pub(crate) use ownership::Ownership;
+pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};

@@ -1,0 +1,157 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::watch;
+
+use super::message::{Finished, SupervisorMessage};
+use super::restart::{RestartLog, RestartPolicy};
+use super::state::{End, SupervisorState};
+use crate::broker::Ports;
+use crate::classifier::ClassifierActor;
+use crate::dead_letter::DeadLetterActor;
+use crate::event::{Event, Events};
+use crate::isolation::Planes;
+use crate::offsets::{OffsetReset, OffsetsActor, OffsetsMessage};
+use crate::partition::{Hooks, PartitionContext, Spawner, TopicLimits};
+use crate::policy::DeadLetterTopics;
+use crate::producer::Producer;
+
+/// Starts, restarts and stops the partition actors, and the control actors beside them.
+pub(crate) struct SupervisorActor {
+    pub(crate) ports: Ports,
+    pub(crate) planes: Planes,
+    pub(crate) events: Events,
+    pub(crate) topics: Vec<TopicPlan>,
+    pub(crate) settings: SupervisorSettings,
+    pub(crate) hooks: Hooks,
+    /// Told once when the consumer has ended.
+    pub(crate) finished: watch::Sender<Option<Finished>>,
+}
+
+/// One of the consumer's topics.
+pub(crate) struct TopicPlan {
+    pub(crate) spawner: Arc<dyn Spawner>,
+    pub(crate) limits: TopicLimits,
+}
+
+pub(crate) struct SupervisorSettings {
+    pub(crate) group: String,
+    pub(crate) offset_reset: OffsetReset,
+    pub(crate) feed_bytes: usize,
+    pub(crate) restart: RestartPolicy,
+    pub(crate) drain_timeout: Duration,
+    pub(crate) dead_letter_topics: DeadLetterTopics,
+    pub(crate) max_unacknowledged: usize,
+}
+
+/// The control actors that the supervisor starts; each by its own settings.
+pub(crate) struct ControlActors {
+    pub(crate) classifier: ClassifierActor,
+    pub(crate) dead_letter: DeadLetterActor,
+    pub(crate) offsets: OffsetsActor,
+}
+
+#[cfg_attr(feature = "async-trait", ractor::async_trait)]
+impl Actor for SupervisorActor {
+    type Msg = SupervisorMessage;
+    type State = SupervisorState;
+    type Arguments = ControlActors;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        actors: ControlActors,
+    ) -> Result<SupervisorState, ActorProcessingErr> {
+        let cell = myself.get_cell();
+        let (classifier, _) = Actor::spawn_linked(None, actors.classifier, (), cell.clone()).await?;
+        let (offsets, _) = Actor::spawn_linked(None, actors.offsets, (), cell.clone()).await?;
+        let dead_letters = (classifier.clone(), offsets.clone());
+        let (dead_letters, _) = Actor::spawn_linked(None, actors.dead_letter, dead_letters, cell).await?;
+        let context = PartitionContext {
+            classifier,
+            dead_letters,
+            offsets,
+            events: self.events.clone(),
+            producer: Producer::new(self.ports.clone(), self.planes.control().clone()),
+            hooks: self.hooks.clone(),
+            topics: self.settings.dead_letter_topics.clone(),
+            max_unacknowledged: self.settings.max_unacknowledged,
+        };
+        Ok(SupervisorState {
+            context: Arc::new(context),
+            partitions: BTreeMap::new(),
+            by_actor: HashMap::new(),
+            early: HashMap::new(),
+            restarts: RestartLog::default(),
+            epoch: 0,
+            halted: None,
+            drain: None,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        message: SupervisorMessage,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SupervisorMessage::Assign(assignments) => {
+                for assignment in assignments {
+                    self.assign(&myself, state, assignment);
+                }
+            }
+            SupervisorMessage::Spawned { key, result } => self.spawned(&myself, state, &key, result),
+            SupervisorMessage::Start(key) => self.start(&myself, state, &key),
+            SupervisorMessage::RestartFailed { key, reason } => self.restart_later(&myself, state, &key, reason),
+            SupervisorMessage::Source { key, problem } => self.source_problem(&myself, state, &key, problem),
+            SupervisorMessage::Reassign { key, result } => self.reassign(&myself, state, &key, result),
+            SupervisorMessage::Halt(reason) => self.halt(&myself, state, reason),
+            SupervisorMessage::Drain { deadline } => {
+                self.begin_drain(&myself, state, deadline, "asked to".to_owned());
+            }
+            SupervisorMessage::DrainDeadline => self.drain_deadline(&myself, state),
+            SupervisorMessage::Drained(summary) => {
+                self.events.emit(Event::Stopped);
+                let halted = state.halted.take();
+                self.finished.send_replace(Some(Finished { halted, summary }));
+                myself.stop(None);
+            }
+            SupervisorMessage::Snapshot(reply) => {
+                // If the offsets actor is gone, so is the reply, and the caller learns it.
+                let _ = state.context.offsets.cast(OffsetsMessage::Snapshot(reply));
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        event: SupervisionEvent,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        let (actor, end) = match event {
+            SupervisionEvent::ActorFailed(actor, error) => (actor, End::Failed(error)),
+            SupervisionEvent::ActorTerminated(actor, _, _) => (actor, End::Stopped),
+            _ => return Ok(()),
+        };
+        let id = actor.get_id();
+        let context = &state.context;
+        let control = [context.classifier.get_id(), context.dead_letters.get_id(), context.offsets.get_id()];
+        if control.contains(&id) {
+            let reason = match end {
+                End::Failed(error) => format!("a control actor failed, which is a bug in bezoar: {error}"),
+                End::Stopped => "a control actor stopped, which is a bug in bezoar".to_owned(),
+            };
+            self.halt(&myself, state, reason);
+        } else if let Some(key) = state.by_actor.remove(&id) {
+            self.ended(&myself, state, &key, end);
+        } else {
+            state.early.insert(id, end);
+        }
+        Ok(())
+    }
+}

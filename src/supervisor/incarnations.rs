@@ -1,0 +1,266 @@
+use std::sync::Arc;
+
+use ractor::{ActorCell, ActorRef};
+
+use super::actor::SupervisorActor;
+use super::message::{Assignment, OwnershipKey, SupervisorMessage};
+use super::restart::{Escalation, RestartLog};
+use super::state::{Afterwards, End, Managed, Phase, SupervisorState};
+use crate::broker::Feed;
+use crate::classifier::Evidence;
+use crate::event::Event;
+use crate::offsets::OffsetsMessage;
+use crate::partition::{Fault, Incarnation, Judged, Ownership, PartitionError, judge};
+use crate::record::Record;
+
+type Myself = ActorRef<SupervisorMessage>;
+
+impl SupervisorActor {
+    /// Begins an ownership: its feed, its source, its first incarnation.
+    pub(super) fn assign(&self, myself: &Myself, state: &mut SupervisorState, assignment: Assignment) {
+        if state.drain.is_some() {
+            return;
+        }
+        let Assignment { partition, topic_id, start, reset, topic_index } = assignment;
+        state.epoch += 1;
+        let key = OwnershipKey { partition: partition.clone(), epoch: state.epoch };
+        let reporter = myself.clone();
+        let reported = key.clone();
+        let feed = Arc::new(Feed::new(partition.clone(), self.settings.feed_bytes, move |problem| {
+            let _ = reporter.cast(SupervisorMessage::Source { key: reported.clone(), problem });
+        }));
+        let ownership = Ownership::new(partition.clone(), topic_id, key.epoch, start, Arc::clone(&feed));
+        let managed = Managed {
+            ownership: Arc::new(ownership),
+            topic_index,
+            lane: self.planes.next_lane(),
+            incarnation: 0,
+            phase: Phase::Pending,
+            restarts: RestartLog::default(),
+            afterwards: None,
+        };
+        self.events.emit(Event::Assigned { partition: partition.clone(), offset: start, reset });
+        let opened = OffsetsMessage::Open { partition: partition.clone(), epoch: key.epoch, start };
+        // A failed cast means that the offsets actor is gone, which its own end reports.
+        let _ = state.context.offsets.cast(opened);
+        state.partitions.insert(partition.clone(), managed);
+        self.ports.source.add(partition, topic_id, start, feed);
+        self.start(myself, state, &key);
+    }
+
+    /// Starts the next incarnation, unless the ownership is ending.
+    pub(super) fn start(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
+        let context = Arc::clone(&state.context);
+        let Some(managed) = state.current(key) else { return };
+        if managed.ownership.is_stopping() {
+            self.stopped(myself, state, key);
+            return;
+        }
+        managed.incarnation += 1;
+        managed.phase = Phase::Pending;
+        let plan = &self.topics[managed.topic_index];
+        let halt = myself.clone();
+        let spawning = plan.spawner.spawn(Incarnation {
+            ownership: Arc::clone(&managed.ownership),
+            context,
+            limits: plan.limits,
+            number: managed.incarnation,
+            shared: self.planes.shared().clone(),
+            supervisor: myself.get_cell(),
+            halt: Arc::new(move |reason| drop(halt.cast(SupervisorMessage::Halt(reason)))),
+        });
+        let (myself, key) = (myself.clone(), key.clone());
+        // ractor spawns on the runtime that polls this: so the actor lives on its lane.
+        managed.lane.spawn(async move {
+            let result = spawning.await;
+            let _ = myself.cast(SupervisorMessage::Spawned { key, result });
+        });
+    }
+
+    pub(super) fn spawned(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        result: Result<ActorCell, String>,
+    ) {
+        let actor = match result {
+            Ok(actor) => actor,
+            Err(reason) => return self.restart_later(myself, state, key, reason),
+        };
+        let id = actor.get_id();
+        let early = state.early.remove(&id);
+        let Some(managed) = state.current(key) else { return actor.kill() };
+        if matches!(managed.phase, Phase::Stopped) {
+            return actor.kill();
+        }
+        let stopping = managed.ownership.is_stopping();
+        managed.phase = Phase::Running(actor.clone());
+        match early {
+            Some(end) => self.ended(myself, state, key, end),
+            None => {
+                state.by_actor.insert(id, key.clone());
+                if stopping {
+                    wake(&actor);
+                }
+            }
+        }
+    }
+
+    /// A partition actor has ended.
+    pub(super) fn ended(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, end: End) {
+        let Some(managed) = state.current(key) else { return };
+        if matches!(managed.phase, Phase::Stopped) {
+            return;
+        }
+        managed.phase = Phase::Pending;
+        match end {
+            End::Stopped if managed.ownership.is_stopping() || managed.ownership.is_finishing() => {
+                self.stopped(myself, state, key);
+            }
+            End::Stopped => {
+                managed.ownership.rewind();
+                self.restart_later(myself, state, key, "it was stopped from outside".to_owned());
+            }
+            End::Failed(error) => match error.downcast::<PartitionError>().map(|error| *error) {
+                Ok(PartitionError::Fault { record, fault }) => self.quarantine(myself, state, key, record, fault),
+                Ok(PartitionError::Infrastructure { reason }) => {
+                    managed.ownership.rewind();
+                    self.restart_later(myself, state, key, reason);
+                }
+                Err(error) => {
+                    managed.ownership.rewind();
+                    let reason = format!("the partition actor failed, which is a bug in bezoar: {error}");
+                    self.restart_later(myself, state, key, reason);
+                }
+            },
+        }
+    }
+
+    /// Has the record that took its handler down judged, as a rule dead-lettered, and the next incarnation started
+    /// after it.
+    fn quarantine(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        record: Record,
+        fault: Fault,
+    ) {
+        let context = Arc::clone(&state.context);
+        let Some(managed) = state.current(key) else { return };
+        let (evidence, backtrace) = match fault {
+            Fault::Panic(report) => {
+                let report = *report;
+                let evidence = Evidence::panic(report.message, report.location, report.thread, None);
+                (evidence, report.backtrace)
+            }
+            Fault::Timeout(limit) => (Evidence::timeout(limit), None),
+        };
+        self.events.emit(Event::HandlerLost {
+            record: record.id(),
+            fault: evidence.error_type.clone(),
+            message: evidence.message.clone(),
+            location: evidence.location.clone(),
+        });
+        let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
+        managed.lane.spawn(async move {
+            let next = match judge(&context, &ownership, &record, evidence, backtrace).await {
+                Ok(Judged::Passed) => {
+                    ownership.advance(record.offset() + 1);
+                    ownership.reported(record.offset() + 1);
+                    SupervisorMessage::Start(key)
+                }
+                Ok(Judged::Retry(after)) => {
+                    tokio::select! {
+                        biased;
+                        () = ownership.stopped() => {}
+                        () = tokio::time::sleep(after) => {}
+                    }
+                    SupervisorMessage::Start(key)
+                }
+                Ok(Judged::Stop(reason)) => {
+                    ownership.stop();
+                    let _ = myself.cast(SupervisorMessage::Halt(reason));
+                    SupervisorMessage::Start(key)
+                }
+                Err(error) => SupervisorMessage::RestartFailed { key, reason: error.to_string() },
+            };
+            // The supervisor is gone only when the consumer is.
+            let _ = myself.cast(next);
+        });
+    }
+
+    /// Counts a restart that did not advance, and starts the next incarnation after a wait or gives the partition up.
+    pub(super) fn restart_later(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        reason: String,
+    ) {
+        let policy = &self.settings.restart;
+        let now = tokio::time::Instant::now();
+        let Some(managed) = state.current(key) else { return };
+        if managed.ownership.is_stopping() {
+            return self.stopped(myself, state, key);
+        }
+        managed.phase = Phase::Pending;
+        let restarts = managed.restarts.note(now, policy.window);
+        let used_up = restarts > policy.max_per_partition;
+        let all_used_up = state.restarts.note(now, policy.window) > policy.max_overall;
+        if all_used_up || (used_up && policy.escalation == Escalation::StopConsumer) {
+            let window = humantime::format_duration(policy.window);
+            let limit = if all_used_up { policy.max_overall } else { policy.max_per_partition };
+            self.mark_stopped(state, key);
+            let reason = format!("partition {} cannot go on ({limit} restarts within {window}): {reason}", key.partition);
+            return self.halt(myself, state, reason);
+        }
+        if used_up {
+            return self.give_up(myself, state, key, reason);
+        }
+        let backoff = policy.backoff.delay(restarts, rand::random());
+        self.events.emit(Event::RestartScheduled { partition: key.partition.clone(), reason, restarts, backoff });
+        let key = key.clone();
+        myself.send_after(backoff, move || SupervisorMessage::Start(key));
+    }
+
+    /// Stops one partition for good; the others go on.
+    pub(super) fn give_up(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, reason: String) {
+        let Some(managed) = state.current(key) else { return };
+        managed.ownership.stop();
+        managed.ownership.feed.close();
+        let offset = managed.ownership.position();
+        self.ports.source.remove(&key.partition);
+        self.events.emit(Event::PartitionStopped { partition: key.partition.clone(), offset, reason });
+        self.stopped(myself, state, key);
+    }
+
+    /// A partition has no actor any more and gets none, unless it starts anew elsewhere.
+    pub(super) fn stopped(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
+        let draining = state.drain.is_some();
+        let Some(managed) = state.current(key) else { return };
+        managed.phase = Phase::Stopped;
+        match managed.afterwards.take() {
+            Some(Afterwards::Reset(reason)) if !draining => self.reset(myself, state, key, reason),
+            Some(Afterwards::GiveUp(reason)) if !draining => match self.settings.restart.escalation {
+                Escalation::StopConsumer => self.halt(myself, state, reason),
+                Escalation::StopPartition => self.give_up(myself, state, key, reason),
+            },
+            _ => self.check_drained(myself, state),
+        }
+    }
+
+    pub(super) fn mark_stopped(&self, state: &mut SupervisorState, key: &OwnershipKey) {
+        if let Some(managed) = state.current(key) {
+            managed.ownership.stop();
+            managed.phase = Phase::Stopped;
+        }
+    }
+}
+
+/// Has a partition actor look at its feed and at whether it should stop.
+pub(super) fn wake(actor: &ActorCell) {
+    // An actor that is gone has an end on its way.
+    let _ = actor.send_message(crate::partition::PartitionMessage::Run);
+}

@@ -1,0 +1,85 @@
+use std::time::Duration;
+
+use ractor::{ActorCell, RpcReplyPort};
+
+use crate::broker::SourceProblem;
+use crate::offsets::PartitionOffsets;
+use crate::record::TopicPartition;
+
+/// Which ownership a message is about; one of an earlier epoch is ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnershipKey {
+    pub(crate) partition: TopicPartition,
+    pub(crate) epoch: u64,
+}
+
+/// What the supervisor is told, apart from its children's ends.
+#[derive(Debug)]
+pub(crate) enum SupervisorMessage {
+    /// An attempt to start an incarnation ended.
+    Spawned { key: OwnershipKey, result: Result<ActorCell, String> },
+    /// The next incarnation may start.
+    Start(OwnershipKey),
+    /// The restart of a partition met a failure of the framework.
+    RestartFailed { key: OwnershipKey, reason: String },
+    /// The source cannot decide by itself.
+    Source { key: OwnershipKey, problem: SourceProblem },
+    /// A partition starts anew at another offset.
+    Reassign { key: OwnershipKey, result: Result<Reassignment, String> },
+    /// The consumer must stop.
+    Halt(String),
+    /// Partitions to process.
+    Assign(Vec<Assignment>),
+    /// Stop cleanly within the deadline.
+    Drain { deadline: Duration },
+    /// The drain's deadline has come: what still runs is dropped.
+    DrainDeadline,
+    /// Everything has stopped and what could be committed is.
+    Drained(Summary),
+    /// Where each partition stands.
+    Snapshot(RpcReplyPort<Vec<PartitionOffsets>>),
+}
+
+/// A partition to process from an offset on, which is committed already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) partition: TopicPartition,
+    pub(crate) topic_id: Option<uuid::Uuid>,
+    pub(crate) start: i64,
+    /// Whether the reset policy chose it.
+    pub(crate) reset: bool,
+    /// Which of the consumer's topics it belongs to.
+    pub(crate) topic_index: usize,
+}
+
+/// How a consumer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    /// Why it stopped by itself; `None` where it was asked to.
+    pub(crate) halted: Option<String>,
+    pub(crate) summary: Summary,
+}
+
+/// Where a partition starts anew, committed already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reassignment {
+    pub(crate) topic_id: Option<uuid::Uuid>,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) reason: String,
+}
+
+/// What a consumer left when it stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Where each partition stands: what is below the watermark is settled, and below `committed` committed.
+    pub partitions: Vec<PartitionOffsets>,
+    /// Partitions whose record in flight did not end within the drain deadline: it was dropped and will be delivered
+    /// again.
+    pub dropped: Vec<TopicPartition>,
+    /// Dead letters that were not acknowledged within the drain deadline: their records will be delivered again.
+    pub unacknowledged: usize,
+    /// Whether everything settled was committed.
+    pub committed: bool,
+}

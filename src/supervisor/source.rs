@@ -1,0 +1,132 @@
+use ractor::ActorRef;
+
+use super::actor::SupervisorActor;
+use super::incarnations::wake;
+use super::message::{Assignment, OwnershipKey, Reassignment, SupervisorMessage};
+use super::state::{Afterwards, Phase, SupervisorState};
+use crate::broker::{CommittedOffset, Ports, SourceProblem};
+use crate::event::Event;
+use crate::offsets::{OffsetReset, OffsetsMessage, choose, commit};
+use crate::record::TopicPartition;
+
+type Myself = ActorRef<SupervisorMessage>;
+
+impl SupervisorActor {
+    /// Does what is stated for each problem of reading; none ends in a loop.
+    pub(super) fn source_problem(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        problem: SourceProblem,
+    ) {
+        let partition = key.partition.clone();
+        if state.current(key).is_none() {
+            return;
+        }
+        let afterwards = match problem {
+            SourceProblem::Retrying(error) => {
+                return self.events.emit(Event::ReadFailing { partition, reason: error.to_string() });
+            }
+            SourceProblem::Recovered => return self.events.emit(Event::ReadRecovered { partition }),
+            SourceProblem::OffsetOutOfRange { asked, log_start, log_end } => {
+                let range = match (log_start, log_end) {
+                    (Some(start), Some(end)) => format!("the log holds {start} to {end} (exclusive)"),
+                    _ => "the log's range is unknown".to_owned(),
+                };
+                Afterwards::Reset(format!("offset {asked} is out of range, {range}"))
+            }
+            SourceProblem::TopicRecreated => {
+                Afterwards::Reset("the topic was deleted and created anew".to_owned())
+            }
+            SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
+        };
+        // What was fetched before is processed first: it is good.
+        if let Some(managed) = state.current(key) {
+            managed.afterwards = Some(afterwards);
+            managed.ownership.finish();
+            match &managed.phase {
+                Phase::Running(actor) => wake(actor),
+                Phase::Pending => {}
+                Phase::Stopped => self.stopped(myself, state, key),
+            }
+        }
+    }
+
+    /// Finds the offset that the reset policy chooses and commits it.
+    pub(super) fn reset(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, reason: String) {
+        let Some(managed) = state.current(key) else { return };
+        managed.ownership.stop();
+        managed.ownership.feed.close();
+        let from = managed.ownership.position();
+        self.ports.source.remove(&key.partition);
+        let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
+        let _ = state.context.offsets.cast(closed);
+        let (ports, group, policy) =
+            (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
+        let (myself, key) = (myself.clone(), key.clone());
+        tokio::spawn(async move {
+            let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
+            let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
+            let _ = myself.cast(SupervisorMessage::Reassign { key, result });
+        });
+    }
+
+    pub(super) fn reassign(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        result: Result<Reassignment, String>,
+    ) {
+        let Some(managed) = state.current(key) else { return };
+        let topic_index = managed.topic_index;
+        match result {
+            Ok(Reassignment { topic_id, from, to, reason }) => {
+                self.events.emit(Event::OffsetReset { partition: key.partition.clone(), from, to, reason });
+                let partition = key.partition.clone();
+                self.assign(myself, state, Assignment { partition, topic_id, start: to, reset: true, topic_index });
+            }
+            Err(reason) => self.halt(myself, state, reason),
+        }
+    }
+}
+
+/// Tries for as long as the broker may come back: the partition has nothing else to do.
+async fn choose_and_commit(
+    ports: &Ports,
+    group: &str,
+    partition: &TopicPartition,
+    policy: OffsetReset,
+) -> Result<(Option<uuid::Uuid>, i64), String> {
+    let backoff = crate::policy::Backoff::exponential(
+        std::time::Duration::from_millis(200),
+        2.0,
+        std::time::Duration::from_secs(10),
+    );
+    let mut failures = 0;
+    loop {
+        let error = match try_choose(ports, group, partition, policy).await {
+            Ok(chosen) => return Ok(chosen),
+            Err(crate::offsets::ResolveError::Broker(error)) if error.is_retriable() => error,
+            Err(error) => return Err(format!("{partition} cannot go on: {error}")),
+        };
+        failures += 1;
+        let wait = backoff.delay(failures, rand::random());
+        tracing::warn!(%partition, ?wait, "a new start offset cannot be found yet, trying again: {error}");
+        tokio::time::sleep(wait).await;
+    }
+}
+
+async fn try_choose(
+    ports: &Ports,
+    group: &str,
+    partition: &TopicPartition,
+    policy: OffsetReset,
+) -> Result<(Option<uuid::Uuid>, i64), crate::offsets::ResolveError> {
+    let topic = ports.admin.topics(vec![partition.topic().to_owned()]).await?.pop().flatten();
+    let offset = choose(ports, group, partition, policy).await?;
+    let start = CommittedOffset { partition: partition.clone(), offset, metadata: String::new() };
+    commit(ports, group, vec![start]).await?;
+    Ok((topic.and_then(|topic| topic.id), offset))
+}

@@ -1,0 +1,78 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ractor::{ActorCell, ActorId, ActorProcessingErr};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::message::OwnershipKey;
+use super::restart::RestartLog;
+use crate::partition::{Ownership, PartitionContext};
+use crate::record::TopicPartition;
+
+/// What the supervisor keeps.
+pub(crate) struct SupervisorState {
+    pub(super) context: Arc<PartitionContext>,
+    pub(super) partitions: BTreeMap<TopicPartition, Managed>,
+    pub(super) by_actor: HashMap<ActorId, OwnershipKey>,
+    /// Ends that came before the message that the actor was spawned: ractor serves supervision events first.
+    pub(super) early: HashMap<ActorId, End>,
+    pub(super) restarts: RestartLog,
+    pub(super) epoch: u64,
+    pub(super) halted: Option<String>,
+    pub(super) drain: Option<Drain>,
+}
+
+/// One partition under supervision.
+pub(super) struct Managed {
+    pub(super) ownership: Arc<Ownership>,
+    pub(super) topic_index: usize,
+    pub(super) lane: Handle,
+    pub(super) incarnation: u64,
+    pub(super) phase: Phase,
+    pub(super) restarts: RestartLog,
+    /// What to do once the partition actor has read its feed to the end.
+    pub(super) afterwards: Option<Afterwards>,
+}
+
+pub(super) enum Phase {
+    /// An incarnation is being spawned, or its predecessor's fault being judged, or a wait goes on.
+    Pending,
+    Running(ActorCell),
+    Stopped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Afterwards {
+    /// Start anew where the reset policy says.
+    Reset(String),
+    /// Reading can't go on.
+    GiveUp(String),
+}
+
+/// How a partition actor ended.
+pub(super) enum End {
+    Failed(ActorProcessingErr),
+    Stopped,
+}
+
+/// A stop in progress.
+pub(super) struct Drain {
+    pub(super) deadline: Instant,
+    pub(super) dropped: Vec<TopicPartition>,
+    /// Whether the last step, commits, has begun.
+    pub(super) finishing: bool,
+}
+
+impl Managed {
+    pub(super) fn key(&self) -> OwnershipKey {
+        OwnershipKey { partition: self.ownership.partition.clone(), epoch: self.ownership.epoch }
+    }
+}
+
+impl SupervisorState {
+    /// The partition, if `key` is its present ownership.
+    pub(super) fn current(&mut self, key: &OwnershipKey) -> Option<&mut Managed> {
+        self.partitions.get_mut(&key.partition).filter(|managed| managed.ownership.epoch == key.epoch)
+    }
+}
