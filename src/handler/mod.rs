@@ -1,10 +1,12 @@
 //! What users write: handlers, decoders, factories, failures.
 
 mod actor;
+pub(crate) mod chain;
 mod decoder;
 mod delivery;
 mod factory;
 mod failure;
+mod into_failure;
 
 use std::future::Future;
 
@@ -13,7 +15,8 @@ pub use decoder::{Decoder, Json, Raw, Utf8};
 pub use delivery::Delivery;
 pub(crate) use delivery::Outbox;
 pub use factory::{FactoryContext, FactoryError, FactoryFn, HandlerFactory, HandlerFn, factory_fn, handler_fn};
-pub use failure::{Failure, IntoFailure};
+pub use failure::Failure;
+pub use into_failure::IntoFailure;
 
 /// Processes the records of one partition, one after the other, as typed messages.
 ///
