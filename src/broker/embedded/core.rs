@@ -30,7 +30,7 @@ pub(crate) struct Now {
 pub(crate) enum Input {
     /// A request arrived. A connection sends its next one after the answer to the last: this keeps answers in order
     /// (Kafka, too, reads on only then).
-    Request(ConnectionId, Request),
+    Request(ConnectionId, Box<Request>),
     /// A connection ended; what it waits for is forgotten.
     Closed(ConnectionId),
     /// Time passed, or the state was changed from outside.
@@ -79,7 +79,7 @@ pub(crate) struct Core {
 struct Waiting {
     until: Duration,
     connection: ConnectionId,
-    request: Request,
+    request: Box<Request>,
     plan: Plan,
 }
 
@@ -114,7 +114,7 @@ impl Core {
         effects
     }
 
-    fn admit(&mut self, now: Now, connection: ConnectionId, request: Request, effects: &mut Effects) {
+    fn admit(&mut self, now: Now, connection: ConnectionId, request: Box<Request>, effects: &mut Effects) {
         *self.counts.entry(request.api).or_default() += 1;
         let plan = if self.faults.concern(request.api) {
             let touched = apis::touched(&request.body, &self.state.topics);

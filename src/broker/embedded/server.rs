@@ -213,7 +213,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut st
             }
         };
         let (asked, mut outcome) = oneshot::channel();
-        shared.step(Input::Request(id, request), Some((id, asked)));
+        shared.step(Input::Request(id, Box::new(request)), Some((id, asked)));
         let outcome = loop {
             tokio::select! {
                 biased;
