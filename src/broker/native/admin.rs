@@ -44,9 +44,7 @@ impl Admin for Native {
 
     fn delete_topics(&self, names: Vec<String>) -> BoxFuture<Result<(), BrokerError>> {
         let call = self.call(format!("deleting {}", names.join(", ")));
-        self.run(call, |cluster, call| async move {
-            call.retry(async || delete(&cluster, &call, &names).await).await
-        })
+        self.run(call, |cluster, call| async move { call.retry(async || delete(&cluster, &call, &names).await).await })
     }
 
     fn topic_config(&self, topic: String, entry: String) -> BoxFuture<Result<Option<String>, BrokerError>> {
@@ -114,11 +112,7 @@ async fn delete(cluster: &Cluster, call: &Call, names: &[String]) -> Result<(), 
     // Topics that went well stay deleted; the first error is told.
     for found in answer.responses.iter().filter(|found| found.error_code != 0) {
         let name = found.name.as_ref().map_or_else(|| "a topic".to_owned(), |name| name.0.to_string());
-        return Err(once(
-            &call.part(format!("deleting topic {name}")),
-            found.error_code,
-            found.error_message.as_ref(),
-        ));
+        return Err(once(&call.part(format!("deleting topic {name}")), found.error_code, found.error_message.as_ref()));
     }
     Ok(())
 }

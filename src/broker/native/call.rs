@@ -111,11 +111,7 @@ impl Call {
 
 /// Whether an error code says that the coordinator is to be looked for again.
 pub(super) fn is_coordinator_error(code: i16) -> bool {
-    [
-        ResponseError::NotCoordinator,
-        ResponseError::CoordinatorNotAvailable,
-        ResponseError::CoordinatorLoadInProgress,
-    ]
-    .iter()
-    .any(|error| error.code() == code)
+    [ResponseError::NotCoordinator, ResponseError::CoordinatorNotAvailable, ResponseError::CoordinatorLoadInProgress]
+        .iter()
+        .any(|error| error.code() == code)
 }

@@ -66,9 +66,8 @@ async fn ask(
 ) -> Result<i64, BrokerError> {
     call.retry(async || {
         let leader = leader(cluster, call, partition.topic(), partition.partition()).await?;
-        let wanted = ListOffsetsPartition::default()
-            .with_partition_index(partition.partition())
-            .with_timestamp(timestamp);
+        let wanted =
+            ListOffsetsPartition::default().with_partition_index(partition.partition()).with_timestamp(timestamp);
         let topic = ListOffsetsTopic::default().with_name(topic_name(partition.topic())).with_partitions(vec![wanted]);
         let request = ListOffsetsRequest::default()
             .with_replica_id((-1).into())

@@ -56,10 +56,7 @@ pub async fn connect(settings: ConnectionSettings) -> Result<Native, BrokerError
 ///
 /// # Errors
 /// As for [`connect`].
-pub async fn connect_with(
-    settings: ConnectionSettings,
-    connector: Arc<dyn Connector>,
-) -> Result<Native, BrokerError> {
+pub async fn connect_with(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Result<Native, BrokerError> {
     let timeout = settings.request_timeout;
     let native = Native { cluster: Arc::new(Cluster::new(settings, connector)), runtime: Handle::current() };
     let call = Call::new("connecting", timeout);

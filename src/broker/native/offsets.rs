@@ -51,9 +51,7 @@ impl OffsetStore for Native {
 
     fn delete_group(&self, group: String) -> BoxFuture<Result<(), BrokerError>> {
         let call = self.call(format!("deleting group {group}"));
-        self.run(call, |cluster, call| async move {
-            call.retry(async || delete(&cluster, &call, &group).await).await
-        })
+        self.run(call, |cluster, call| async move { call.retry(async || delete(&cluster, &call, &group).await).await })
     }
 }
 

@@ -80,11 +80,7 @@ pub(super) async fn wait_until_ready(cluster: &Cluster, call: &Call, name: &str)
         let answer = metadata(cluster, call, &[name.to_owned()]).await?;
         let topic = topic(&answer, call, name)?;
         let ready = topic.error_code == 0 && topic.partitions.iter().all(|partition| *partition.leader_id >= 0);
-        if ready {
-            Ok(())
-        } else {
-            Err(Failed::by_code(call, ResponseError::LeaderNotAvailable.code(), None))
-        }
+        if ready { Ok(()) } else { Err(Failed::by_code(call, ResponseError::LeaderNotAvailable.code(), None)) }
     })
     .await
 }

@@ -46,8 +46,7 @@ impl Clients {
         };
         let within = self.settings.request_timeout;
         let shared = bound(&doing, within, self.shared()).await??;
-        let building =
-            shared.partition_client(partition.topic(), partition.partition(), UnknownTopicHandling::Error);
+        let building = shared.partition_client(partition.topic(), partition.partition(), UnknownTopicHandling::Error);
         let error = match bound(&doing, within, building).await {
             Ok(Ok(client)) => return Ok((Lease { partition: client, shared }, topic.id)),
             Ok(Err(error)) => translate(&doing, &error),
@@ -96,10 +95,6 @@ fn no_retries() -> BackoffConfig {
 }
 
 /// Bounds a call of rskafka, which has no deadlines of its own.
-pub(super) async fn bound<T>(
-    doing: &str,
-    within: Duration,
-    work: impl Future<Output = T>,
-) -> Result<T, BrokerError> {
+pub(super) async fn bound<T>(doing: &str, within: Duration, work: impl Future<Output = T>) -> Result<T, BrokerError> {
     timeout(within, work).await.map_err(|_| BrokerError::Timeout { doing: doing.to_owned(), after: within })
 }

@@ -44,10 +44,7 @@ pub(super) fn undecodable(error: &Error) -> Option<Undecodable> {
 }
 
 fn is_decoding(error: &RequestError) -> bool {
-    matches!(
-        error,
-        RequestError::ReadError(_) | RequestError::ReadVersionedError(_) | RequestError::TooMuchData { .. }
-    )
+    matches!(error, RequestError::ReadError(_) | RequestError::ReadVersionedError(_) | RequestError::TooMuchData { .. })
 }
 
 /// A response above the size limit ends the connection, and asking for less may help.

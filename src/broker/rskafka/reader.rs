@@ -21,24 +21,22 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The way to a feed, which can be shut.
 pub(super) struct Outlet {
-    feed: Arc<Feed>,
-    open: Mutex<bool>,
+    feed: Mutex<Option<Arc<Feed>>>,
 }
 
 impl Outlet {
     pub(super) fn new(feed: Arc<Feed>) -> Self {
-        Self { feed, open: Mutex::new(true) }
+        Self { feed: Mutex::new(Some(feed)) }
     }
 
     /// Once this returns, nothing reaches the feed any more.
     pub(super) fn shut(&self) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.feed.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn with_feed(&self, act: impl FnOnce(&Feed)) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if *open {
-            act(&self.feed);
+        if let Some(feed) = &*self.feed.lock().unwrap_or_else(PoisonError::into_inner) {
+            act(feed);
         }
     }
 }
@@ -85,18 +83,19 @@ impl Reader {
     }
 
     /// Reads until the feed is closed or a problem ends the reading.
-    pub(super) async fn run(self) {
-        let feed = Arc::clone(&self.outlet.feed);
+    pub(super) async fn run(mut self, feed: Arc<Feed>) {
         tokio::select! {
             biased;
             () = feed.closed() => {}
-            () = self.read() => {}
+            () = self.read(&feed) => {}
         }
+        // Nobody may remove the partition for long: the feed is not to be kept for that.
+        self.outlet.shut();
     }
 
-    async fn read(mut self) {
+    async fn read(&mut self, feed: &Feed) {
         let mut pause = FIRST_PAUSE;
-        while let Some(credit) = self.outlet.feed.wait_for_credit().await {
+        while let Some(credit) = feed.wait_for_credit().await {
             match self.round(credit).await {
                 Ok(()) => pause = FIRST_PAUSE,
                 Err(Trouble::ForNow(error)) => {

@@ -45,7 +45,7 @@ impl Readers {
 
 impl Source for Readers {
     fn add(&self, partition: TopicPartition, topic_id: Option<Uuid>, offset: i64, feed: Arc<Feed>) {
-        let outlet = Arc::new(Outlet::new(feed));
+        let outlet = Arc::new(Outlet::new(Arc::clone(&feed)));
         let reader = Reader::new(
             partition.clone(),
             topic_id,
@@ -54,7 +54,7 @@ impl Source for Readers {
             Arc::clone(&self.clients),
             self.native.clone(),
         );
-        let task = self.runtime.spawn(reader.run()).abort_handle();
+        let task = self.runtime.spawn(reader.run(feed)).abort_handle();
         if let Some(before) = self.lock().insert(partition, Running { task, outlet }) {
             before.stop();
         }
