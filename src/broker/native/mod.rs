@@ -1,1 +1,91 @@
 //! Our own connections to brokers, over the kafka-protocol crate's messages.
+//!
+//! [`connect`] gives a [`Native`], which implements the ports [`Admin`](super::Admin) (topics and log offsets) and
+//! [`OffsetStore`](super::OffsetStore) (committed offsets of groups). Requests are pipelined over one connection per
+//! broker; brokers are found through metadata and reconnected to when a connection fails. All work runs on the
+//! runtime on which [`connect`] was called, so that calls may come from any other.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), bezoar::broker::BrokerError> {
+//! use bezoar::broker::{Admin, ConnectionSettings, native};
+//!
+//! let broker = native::connect(ConnectionSettings::new(["localhost:9092"])).await?;
+//! println!("{:?}", broker.topics(vec!["orders".to_owned()]).await?);
+//! # Ok(())
+//! # }
+//! ```
+
+mod admin;
+mod api;
+mod call;
+mod cluster;
+mod connection;
+mod connector;
+mod frame;
+mod list_offsets;
+mod offsets;
+mod shape;
+mod topics;
+
+use std::future::Future;
+use std::sync::Arc;
+
+pub use connector::{Connector, Stream, Tcp};
+use tokio::runtime::Handle;
+
+use self::call::Call;
+use self::cluster::Cluster;
+use super::{BoxFuture, BrokerError, ConnectionSettings};
+
+/// A client of a cluster over connections of our own. Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct Native {
+    cluster: Arc<Cluster>,
+    runtime: Handle,
+}
+
+/// Connects over TCP. Each bootstrap address is tried once, in order; the first that answers is used.
+///
+/// # Errors
+/// [`BrokerError::Unreachable`], which names each address and what went wrong there, if none answers.
+pub async fn connect(settings: ConnectionSettings) -> Result<Native, BrokerError> {
+    connect_with(settings, Arc::new(Tcp)).await
+}
+
+/// Connects like [`connect`], over streams that `connector` opens: pipes in memory, tunnels, TLS.
+///
+/// # Errors
+/// As for [`connect`].
+pub async fn connect_with(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Result<Native, BrokerError> {
+    let timeout = settings.request_timeout;
+    let native = Native { cluster: Arc::new(Cluster::new(settings, connector)), runtime: Handle::current() };
+    let call = Call::new("connecting", timeout);
+    native.run(call, |cluster, call| async move { cluster.any(&call).await.map(drop) }).await?;
+    Ok(native)
+}
+
+impl Native {
+    /// Runs `work` on the runtime that the connections live on, whichever one the caller is on. Work that the caller
+    /// drops goes on to its end or deadline, so that no request is left half sent.
+    fn run<T, F>(&self, call: Call, work: impl FnOnce(Arc<Cluster>, Call) -> F) -> BoxFuture<Result<T, BrokerError>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, BrokerError>> + Send + 'static,
+    {
+        let doing = call.doing().to_owned();
+        let task = self.runtime.spawn(work(Arc::clone(&self.cluster), call));
+        Box::pin(async move {
+            match task.await {
+                Ok(result) => result,
+                // The runtime is shutting down.
+                Err(_) => Err(BrokerError::Closed { doing }),
+            }
+        })
+    }
+}
+
+impl std::fmt::Debug for Native {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Native")
+    }
+}

@@ -1,1 +1,37 @@
-//! Reading and producing through the rskafka client.
+//! Reading and producing through the rskafka client; topics and committed offsets over [`native`](super::native).
+//!
+//! What this adapter works around in rskafka is written where it is done, in `cursor` and `reader`; what it cannot do
+//! is listed in `docs/limits.md`. All work runs on the runtime on which [`connect`] was called.
+
+mod clients;
+mod convert;
+mod cursor;
+mod error;
+mod produce;
+mod reader;
+mod source;
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use self::clients::Clients;
+use self::produce::Producer;
+use self::source::Readers;
+use super::{BrokerError, ConnectionSettings, Ports, native};
+
+/// Connects to a cluster. Each bootstrap address is tried once, in order.
+///
+/// # Errors
+/// [`BrokerError::Unreachable`], which names each address and what went wrong there, if none answers.
+pub async fn connect(settings: ConnectionSettings) -> Result<Ports, BrokerError> {
+    let native = native::connect(settings.clone()).await?;
+    let clients = Arc::new(Clients::new(settings, native.clone()));
+    let runtime = Handle::current();
+    Ok(Ports {
+        admin: Arc::new(native.clone()),
+        source: Arc::new(Readers::new(Arc::clone(&clients), native.clone(), runtime.clone())),
+        produce: Arc::new(Producer::new(clients, runtime)),
+        offsets: Arc::new(native),
+    })
+}
