@@ -40,7 +40,7 @@ fn continues(mut letters: impl Iterator<Item = char>) -> bool {
 pub(super) fn without_quoted(message: &str) -> String {
     let mut parts: Vec<&str> = message.split('"').collect();
     // Quoted parts are those at odd places, except the last one, which nothing closes.
-    let unclosed = if parts.len() % 2 == 0 { parts.pop() } else { None };
+    let unclosed = if parts.len().is_multiple_of(2) { parts.pop() } else { None };
     let mut text = parts.iter().step_by(2).copied().collect::<Vec<_>>().join("\"\"");
     text.extend(unclosed);
     text
