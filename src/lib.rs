@@ -6,10 +6,20 @@
 pub mod broker;
 pub mod classifier;
 pub mod dead_letter;
+pub mod event;
 pub mod handler;
+mod isolation;
+mod offsets;
+mod partition;
 pub mod policy;
+pub mod producer;
 pub mod record;
+mod supervisor;
 
 #[cfg(feature = "embedded")]
 pub use broker::embedded;
+pub use handler::{
+    Decoder, Delivery, FactoryContext, FactoryError, Failure, Handler, HandlerFactory, IntoFailure, Json, Raw, Utf8,
+    factory_fn, handler_fn,
+};
 pub use ractor;

@@ -2,11 +2,11 @@ use std::backtrace::Backtrace;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{DeadLetterContext, Rung};
+use super::{DeadLetter, Rung};
 use crate::broker::BrokerError;
 use crate::classifier::PublishVerdict;
 use crate::partition::Ownership;
-use crate::record::{Record, TopicPartition};
+use crate::record::TopicPartition;
 
 /// What the dead-letter actor is told.
 #[derive(Debug)]
@@ -22,8 +22,7 @@ pub(crate) enum DeadLetterMessage {
 /// One dead letter on its way.
 pub(crate) struct Job {
     pub(crate) ownership: Arc<Ownership>,
-    pub(crate) record: Record,
-    pub(crate) context: DeadLetterContext,
+    pub(crate) letter: DeadLetter,
     /// A panic's backtrace, not yet rendered since that takes a millisecond or two.
     pub(crate) backtrace: Option<Backtrace>,
     pub(crate) topic: String,
@@ -35,9 +34,19 @@ pub(crate) struct Job {
     pub(crate) alone: bool,
 }
 
+impl Job {
+    /// The size of the original record, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let letter = &self.letter;
+        let headers = letter.headers.iter().map(|h| h.name.len() + h.value.as_ref().map_or(0, |value| value.len()));
+        let (key, value) = (letter.key.as_ref(), letter.value.as_ref());
+        key.map_or(0, |key| key.len()) + value.map_or(0, |value| value.len()) + headers.sum::<usize>()
+    }
+}
+
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Job({:?} to {})", self.record, self.topic)
+        write!(f, "Job({} to {})", self.letter.context.source, self.topic)
     }
 }
 

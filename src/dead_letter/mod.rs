@@ -34,26 +34,36 @@
 //! replacement. [`Profile::Envelope`] makes the value a JSON object that holds the readable record, the context and the
 //! exact bytes.
 
+mod actor;
+pub(crate) mod backtrace;
 mod context;
 mod encode;
 mod envelope;
 mod fingerprint;
 mod format;
+mod message;
 mod names;
 mod read;
 mod redaction;
 #[cfg(test)]
 mod round_trip_tests;
 mod rung;
+mod send;
 #[cfg(test)]
 mod test_support;
 mod text;
 mod time;
+mod topics;
 
+pub(crate) use actor::DeadLetterActor;
 pub use context::{DeadLetter, DeadLetterContext, short_id};
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
+pub(crate) use message::{DeadLetterMessage, Job};
 pub use names::*;
 pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;
+pub(crate) use send::Publisher;
+pub(crate) use topics::TopicKeeper;
+pub use topics::{DeadLetterTopicError, TopicCreation};

@@ -31,7 +31,16 @@ pub(super) fn log(event: &Event) {
                 ),
             }
         }
-        Event::DeadLettered { record, category, error_type, attempts, dead_letter, dead_letter_offset, left_out, .. } => info!(
+        Event::DeadLettered {
+            record,
+            category,
+            error_type,
+            attempts,
+            dead_letter,
+            dead_letter_offset,
+            left_out,
+            ..
+        } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
             %category, error_type, attempts, dead_letter_topic = dead_letter.topic(),
             dead_letter_partition = dead_letter.partition(), dead_letter_offset, left_out, "dead letter published"
@@ -45,41 +54,62 @@ pub(super) fn log(event: &Event) {
             %category, "record skipped by policy, it is in no dead-letter topic: {message}"
         ),
         Event::HandlerLost { record, fault, message, location } => error!(
-            topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
-            fault, location, "handler lost, a fresh one takes its place: {message}"
+            topic = record.partition.topic(),
+            partition = record.partition.partition(),
+            offset = record.offset,
+            fault,
+            location,
+            "handler lost, a fresh one takes its place: {message}"
         ),
         Event::RestartScheduled { partition, reason, restarts, backoff } => error!(
-            topic = partition.topic(), partition = partition.partition(), restarts, ?backoff,
+            topic = partition.topic(),
+            partition = partition.partition(),
+            restarts,
+            ?backoff,
             "partition actor failed, restarting after the wait: {reason}"
         ),
         Event::PartitionStopped { partition, offset, reason } => error!(
-            topic = partition.topic(), partition = partition.partition(), offset,
+            topic = partition.topic(),
+            partition = partition.partition(),
+            offset,
             "partition stopped, its records wait from this offset on: {reason}"
         ),
         Event::Held { dead_letter, reason, waiting } => error!(
-            topic = dead_letter.topic(), partition = dead_letter.partition(), waiting,
+            topic = dead_letter.topic(),
+            partition = dead_letter.partition(),
+            waiting,
             "dead letters cannot be published, their records stay uncommitted; trying again: {reason}"
         ),
         Event::Released { dead_letter } => {
             info!(topic = dead_letter.topic(), partition = dead_letter.partition(), "dead letters are published again");
         }
         Event::DeadLetterReduced { record, left_out, reason } => error!(
-            topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
-            left_out, "the broker refuses the dead letter, publishing it with less: {reason}"
+            topic = record.partition.topic(),
+            partition = record.partition.partition(),
+            offset = record.offset,
+            left_out,
+            "the broker refuses the dead letter, publishing it with less: {reason}"
         ),
         Event::ReadFailing { partition, reason } => {
-            warn!(topic = partition.topic(), partition = partition.partition(), "reading fails, trying again: {reason}");
+            warn!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                "reading fails, trying again: {reason}"
+            );
         }
         Event::ReadRecovered { partition } => {
             info!(topic = partition.topic(), partition = partition.partition(), "reading works again");
         }
         Event::OffsetReset { partition, from, to, reason } => error!(
-            topic = partition.topic(), partition = partition.partition(), from, to,
+            topic = partition.topic(),
+            partition = partition.partition(),
+            from,
+            to,
             "the offset to read is not in the log, the reset policy chose another: {reason}"
         ),
         Event::Committed { partitions } => debug!(partitions, "offsets committed"),
         Event::CommitFailing { reason } => error!("offsets cannot be committed, trying again: {reason}"),
-        Event::HookPanicked { hook, message } => error!(hook, "user code panicked, built-in behaviour used: {message}"),
+        Event::HookFailed { hook, message } => error!(hook, "user code failed, built-in behaviour used: {message}"),
         Event::Stopping { reason } => info!("consumer stopping: {reason}"),
         Event::Stopped => info!("consumer stopped"),
         Event::Missed(_) => {}

@@ -192,11 +192,12 @@ pub enum Event {
         /// Why.
         reason: String,
     },
-    /// User code other than a handler (classifier, router, redactor) panicked; the built-in behaviour took its place.
-    HookPanicked {
+    /// User code other than a handler (classifier, router, redactor) panicked or chose what cannot be; the built-in
+    /// behaviour took its place.
+    HookFailed {
         /// Which.
         hook: &'static str,
-        /// The panic's message.
+        /// What went wrong.
         message: String,
     },
     /// The consumer stops taking records and drains.

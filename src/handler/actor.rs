@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use super::{Delivery, Failure, FactoryContext, FactoryError, Handler, HandlerFactory};
+use super::{Delivery, FactoryContext, FactoryError, Failure, Handler, HandlerFactory};
 use crate::isolation::guard::{Guarded, PanicReport, resume};
 
 /// What a handler that is an actor receives: the message, its delivery, and the port to answer on.
@@ -143,7 +143,11 @@ impl<A: Actor> Actor for Watched<A> {
     type State = A::State;
     type Arguments = A::Arguments;
 
-    async fn pre_start(&self, myself: ActorRef<A::Msg>, arguments: A::Arguments) -> Result<A::State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<A::Msg>,
+        arguments: A::Arguments,
+    ) -> Result<A::State, ActorProcessingErr> {
         self.watch(async { self.actor.pre_start(myself, arguments).await }).await
     }
 

@@ -86,7 +86,10 @@ impl Delivery {
     ///
     /// # Errors
     /// The future yields why the record could not be produced.
-    pub fn produce(&self, record: ProducerRecord) -> impl Future<Output = Result<Produced, ProducerError>> + Send + use<> {
+    pub fn produce(
+        &self,
+        record: ProducerRecord,
+    ) -> impl Future<Output = Result<Produced, ProducerError>> + Send + use<> {
         let (result, produced) = oneshot::channel();
         let (done, waited) = oneshot::channel();
         self.outbox.track(self.offset(), self.attempt, waited);
@@ -117,7 +120,11 @@ struct Outgoing {
 
 impl Outgoing {
     /// Either side may have lost interest.
-    fn answer(done: oneshot::Sender<Result<(), ProducerError>>, result: oneshot::Sender<Result<Produced, ProducerError>>, outcome: Result<Produced, ProducerError>) {
+    fn answer(
+        done: oneshot::Sender<Result<(), ProducerError>>,
+        result: oneshot::Sender<Result<Produced, ProducerError>>,
+        outcome: Result<Produced, ProducerError>,
+    ) {
         let _ = done.send(outcome.as_ref().map(|_| ()).map_err(Clone::clone));
         let _ = result.send(outcome);
     }

@@ -7,7 +7,7 @@ mod reset;
 mod state;
 
 pub(crate) use actor::OffsetsActor;
-pub use message::PartitionOffsets;
 pub(crate) use message::OffsetsMessage;
+pub use message::PartitionOffsets;
 pub use reset::{OffsetReset, ResolveError};
 pub(crate) use reset::{StartOffset, choose, commit, resolve};

@@ -22,7 +22,9 @@ pub enum OffsetReset {
 #[non_exhaustive]
 pub enum ResolveError {
     /// The reset policy is [`OffsetReset::None`].
-    #[error("group {group:?} has no committed offset for {partition} and offset_reset is \"none\": commit one (Kafka's consumer-groups tool can), or set offset_reset to \"earliest\" or \"latest\"")]
+    #[error(
+        "group {group:?} has no committed offset for {partition} and offset_reset is \"none\": commit one (Kafka's consumer-groups tool can), or set offset_reset to \"earliest\" or \"latest\""
+    )]
     NoOffset {
         /// The group.
         group: String,

@@ -56,11 +56,7 @@ where
     type State = PartitionState<D, F::Handler>;
     type Arguments = ();
 
-    async fn pre_start(
-        &self,
-        myself: ActorRef<PartitionMessage>,
-        (): (),
-    ) -> Result<Self::State, ActorProcessingErr> {
+    async fn pre_start(&self, myself: ActorRef<PartitionMessage>, (): ()) -> Result<Self::State, ActorProcessingErr> {
         let created = Guarded::new(async { self.factory.create(self.creation.clone()).await }).await;
         let handler = match created {
             Ok(Ok(handler)) => Contained::new(handler),
@@ -161,11 +157,7 @@ where
     }
 
     /// Delivers one record until it is out of the way. False if the ownership ends before.
-    async fn record(
-        &self,
-        state: &mut PartitionState<D, F::Handler>,
-        record: &Record,
-    ) -> Result<bool, PartitionError> {
+    async fn record(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Result<bool, PartitionError> {
         let offset = record.offset();
         loop {
             let evidence = match self.attempt(state, record).await {
@@ -220,16 +212,9 @@ where
         let on_wait = || {
             reported = from < to && settle(&self.context, &self.ownership, from, to).is_ok();
         };
-        let delivered = deliver(
-            &self.context,
-            decoder,
-            handler,
-            &outbox,
-            (record, delivery),
-            self.limits.poison_timeout,
-            on_wait,
-        )
-        .await;
+        let delivered =
+            deliver(&self.context, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait)
+                .await;
         if reported {
             self.ownership.reported(to);
             state.unreported = (to, to);

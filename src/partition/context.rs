@@ -24,6 +24,8 @@ pub(crate) struct PartitionContext {
     pub(crate) producer: Producer,
     pub(crate) hooks: Hooks,
     pub(crate) topics: DeadLetterTopics,
+    /// The topics that the consumer reads.
+    pub(crate) sources: Vec<String>,
     /// How many dead letters of a partition may wait for their acknowledgement while it goes on.
     pub(crate) max_unacknowledged: usize,
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::context::{Hooks, PartitionContext};
+use super::context::PartitionContext;
 use super::error::Fault;
-use crate::classifier::{Evidence, FailureKind};
+use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::Event;
 use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, Outbox};
 use crate::isolation::guard::{Guarded, guarded};
+use crate::policy::Category;
 use crate::record::Record;
 
 /// How one delivery ended.
@@ -40,19 +41,20 @@ where
     D: Decoder<H::Message>,
     H: Handler,
 {
+    let number = delivery.attempt();
     let attempt = async {
         let message = match decoder.decode(record).await {
             Ok(message) => message,
-            Err(error) => return Err(inspect(context, record, FailureKind::Decode, error.into_failure())),
+            Err(error) => return Err(inspect(context, (record, number), FailureKind::Decode, error.into_failure())),
         };
         if let Err(error) = handler.handle(message, delivery).await {
-            return Err(inspect(context, record, FailureKind::Handler, error.into_failure()));
+            return Err(inspect(context, (record, number), FailureKind::Handler, error.into_failure()));
         }
         if !outbox.is_empty()
             && let Err(error) = outbox.acknowledged().await
         {
             let failure = if error.is_retriable() { Failure::transient(error) } else { Failure::new(error) };
-            return Err(inspect(context, record, FailureKind::Handler, failure));
+            return Err(inspect(context, (record, number), FailureKind::Handler, failure));
         }
         Ok(())
     };
@@ -85,13 +87,18 @@ enum Inspected {
 }
 
 /// Turns a failure into plain data. Called under the guard: error types are user code.
-fn inspect(context: &PartitionContext, record: &Record, kind: FailureKind, failure: Failure) -> Inspected {
+fn inspect(
+    context: &PartitionContext,
+    (record, attempt): (&Record, u32),
+    kind: FailureKind,
+    failure: Failure,
+) -> Inspected {
     if let Some(gone) = failure.downcast_ref::<HandlerGone>() {
         return Inspected::Gone(gone.to_string());
     }
     let mut evidence = Evidence::from_failure(kind, &failure, &context.hooks.error_types);
     if evidence.stated.is_none() {
-        evidence.user = ask_user(context, &context.hooks, record, kind, &failure);
+        evidence.user = ask_user(context, (record, attempt), kind, &failure);
     }
     Inspected::Failure(Box::new(evidence))
 }
@@ -99,16 +106,17 @@ fn inspect(context: &PartitionContext, record: &Record, kind: FailureKind, failu
 /// The user's classifier has a guard of its own: its panic is not the handler's.
 fn ask_user(
     context: &PartitionContext,
-    hooks: &Hooks,
-    record: &Record,
+    (record, attempt): (&Record, u32),
     kind: FailureKind,
     failure: &Failure,
-) -> Option<crate::policy::Category> {
-    let classifier = hooks.classifier.as_ref()?;
-    match guarded(|| classifier(&crate::classifier::FailureInfo::new(kind, failure, record))) {
+) -> Option<Category> {
+    let classifier = context.hooks.classifier.as_ref()?;
+    match guarded(|| classifier(&FailureInfo::new(kind, failure, record.partition(), record.offset(), attempt))) {
         Ok(category) => category,
         Err(report) => {
-            context.events.emit(Event::HookPanicked { hook: "classifier", message: report.message });
+            context
+                .events
+                .emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });
             None
         }
     }

@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::context::PartitionContext;
 use super::error::PartitionError;
 use super::ownership::{Ownership, Retry};
-use crate::classifier::{ClassifierMessage, Evidence, Verdict};
-use crate::dead_letter::{DeadLetterContext, DeadLetterMessage, Job, Redaction, Rung};
+use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
+use crate::dead_letter::backtrace::render;
+use crate::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterMessage, Job, Rung};
 use crate::event::Event;
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
-use crate::policy::{Action, Decision};
-use crate::record::Record;
+use crate::policy::{Action, Category, Decision, valid_topic_name};
+use crate::record::{Header, Record};
 
 /// What became of a failed delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +32,21 @@ pub(crate) async fn judge(
     context: &PartitionContext,
     ownership: &Arc<Ownership>,
     record: &Record,
-    evidence: Evidence,
-    backtrace: Option<Backtrace>,
+    mut evidence: Evidence,
+    mut backtrace: Option<Backtrace>,
 ) -> Result<Judged, PartitionError> {
     let retry = ownership.failed(record.offset(), SystemTime::now());
     let verdict = ask(context, &evidence, retry.attempts).await?;
+    // Classified by the true text; only the redacted one goes on, into events and logs too.
+    let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
+    if matches!(evidence.kind, FailureKind::Panic | FailureKind::Timeout) {
+        context.events.emit(Event::HandlerLost {
+            record: record.id(),
+            fault: evidence.error_type.clone(),
+            message: evidence.message.clone(),
+            location: evidence.location.clone(),
+        });
+    }
     match verdict.decision {
         Decision::Retry { after } => {
             context.events.emit(Event::Retrying {
@@ -50,7 +61,14 @@ pub(crate) async fn judge(
             Ok(Judged::Retry(after))
         }
         Decision::Exhausted(Action::DeadLetter) => {
-            dead_letter(context, ownership, record, evidence, verdict, retry, backtrace)?;
+            let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, verdict.category, &evidence));
+            letter.context.attempts = Some(retry.attempts);
+            letter.context.first_failed_at = Some(millis(retry.first_failed));
+            letter.context.last_failed_at = Some(millis(retry.last_failed));
+            if let Some(headers) = headers {
+                letter.headers = headers;
+            }
+            hand_over(context, ownership, record, letter, verdict, backtrace)?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Skip) => {
@@ -70,10 +88,44 @@ pub(crate) async fn judge(
     }
 }
 
+/// Has the user's redactor go over what is said of the failure; returns the headers that it left. If it panics, all
+/// of it is withheld.
+fn redact(
+    context: &PartitionContext,
+    record: &Record,
+    category: Category,
+    evidence: &mut Evidence,
+    backtrace: &mut Option<Backtrace>,
+) -> Option<Vec<Header>> {
+    let redactor = context.hooks.redactor.as_ref()?;
+    if let Some(backtrace) = backtrace.take() {
+        let rendered = render(&backtrace);
+        evidence.backtrace =
+            Some(evidence.backtrace.take().map_or(rendered.clone(), |text| format!("{text}\n{rendered}")));
+    }
+    let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, category, evidence));
+    let redacted = guarded(|| {
+        letter.redact(redactor);
+        letter
+    });
+    match redacted {
+        Ok(letter) => {
+            evidence.message = letter.context.message;
+            evidence.backtrace = letter.context.backtrace;
+            Some(letter.headers)
+        }
+        Err(report) => {
+            context.events.emit(Event::HookFailed { hook: "redactor", message: report.message });
+            evidence.message = "withheld, since the redactor panicked".to_owned();
+            evidence.backtrace = None;
+            Some(Vec::new())
+        }
+    }
+}
+
 async fn ask(context: &PartitionContext, evidence: &Evidence, attempt: u32) -> Result<Verdict, PartitionError> {
     let evidence = Box::new(evidence.clone());
-    let answer =
-        context.classifier.call(|reply| ClassifierMessage::Judge { evidence, attempt, reply }, None).await;
+    let answer = context.classifier.call(|reply| ClassifierMessage::Judge { evidence, attempt, reply }, None).await;
     match answer {
         Ok(ractor::rpc::CallResult::Success(verdict)) => Ok(verdict),
         _ => Err(PartitionError::Infrastructure { reason: "the classifier actor is gone".to_owned() }),
@@ -87,21 +139,20 @@ pub(crate) fn settle(
     from: i64,
     to: i64,
 ) -> Result<(), PartitionError> {
-    let message =
-        OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to };
+    let message = OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to };
     context
         .offsets
         .cast(message)
         .map_err(|_| PartitionError::Infrastructure { reason: "the offsets actor is gone".to_owned() })
 }
 
-fn dead_letter(
+/// Hands a dead letter over to be published.
+fn hand_over(
     context: &PartitionContext,
     ownership: &Arc<Ownership>,
     record: &Record,
-    evidence: Evidence,
+    letter: DeadLetter,
     verdict: Verdict,
-    retry: Retry,
     backtrace: Option<Backtrace>,
 ) -> Result<(), PartitionError> {
     let category = verdict.category;
@@ -109,19 +160,14 @@ fn dead_letter(
     context.events.emit(Event::Exhausted {
         record: record.id(),
         category,
-        error_type: evidence.error_type.clone(),
-        message: evidence.message.clone(),
-        attempts: retry.attempts,
+        error_type: letter.context.error_type.clone(),
+        message: letter.context.message.clone(),
+        attempts: letter.context.attempts.unwrap_or(1),
         dead_letter_topic: topic.clone(),
     });
-    let mut letter = DeadLetterContext::new(record, category, &evidence);
-    letter.attempts = retry.attempts;
-    letter.first_failed_at = millis(retry.first_failed);
-    letter.last_failed_at = millis(retry.last_failed);
     let job = Job {
         ownership: Arc::clone(ownership),
-        record: record.clone(),
-        context: letter,
+        letter,
         backtrace,
         topic,
         alert: verdict.alert,
@@ -137,16 +183,22 @@ fn dead_letter(
 }
 
 /// The user's choice of topic, or the configured one.
-fn route(context: &PartitionContext, record: &Record, category: crate::policy::Category) -> String {
+fn route(context: &PartitionContext, record: &Record, category: Category) -> String {
     let configured = || context.topics.topic_for(record.partition().topic(), category);
     let Some(router) = &context.hooks.router else { return configured() };
-    match guarded(|| router(record, category)) {
-        Ok(chosen) => chosen.unwrap_or_else(configured),
-        Err(report) => {
-            context.events.emit(Event::HookPanicked { hook: "dead-letter router", message: report.message });
-            configured()
+    let refused = match guarded(|| router(record, category)) {
+        Ok(None) => return configured(),
+        Ok(Some(topic)) if context.sources.contains(&topic) => {
+            format!("it chose {topic:?}, which this consumer reads: its dead letters would go round for ever")
         }
-    }
+        Ok(Some(topic)) => match valid_topic_name(&topic) {
+            Ok(()) => return topic,
+            Err(problem) => format!("it chose {topic:?}, but {problem}"),
+        },
+        Err(report) => format!("it panicked: {}", report.message),
+    };
+    context.events.emit(Event::HookFailed { hook: "dead-letter router", message: refused });
+    configured()
 }
 
 fn millis(time: SystemTime) -> i64 {

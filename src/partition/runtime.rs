@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use ractor::{Actor, ActorCell};
@@ -32,7 +31,6 @@ pub(crate) trait Spawner: Send + Sync {
 pub(crate) struct TypedSpawner<D, F> {
     decoder: D,
     factory: Arc<F>,
-
 }
 
 impl<D, F> TypedSpawner<D, F> {

@@ -33,8 +33,12 @@ mod tests {
     #[test]
     fn murmur2_matches_the_values_in_kafkas_own_test() {
         // From `UtilsTest.testMurmur2` of Apache Kafka.
-        let cases: [(&[u8], i32); 4] =
-            [(b"21", -973_932_308), (b"foobar", -790_332_482), (b"a-little-bit-long-string", -985_981_536), (b"abc", 479_470_107)];
+        let cases: [(&[u8], i32); 4] = [
+            (b"21", -973_932_308),
+            (b"foobar", -790_332_482),
+            (b"a-little-bit-long-string", -985_981_536),
+            (b"abc", 479_470_107),
+        ];
         for (key, hash) in cases {
             assert_eq!(murmur2(key) as i32, hash, "{key:?}");
         }

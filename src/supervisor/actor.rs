@@ -32,6 +32,7 @@ pub(crate) struct SupervisorActor {
 
 /// One of the consumer's topics.
 pub(crate) struct TopicPlan {
+    pub(crate) name: String,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) limits: TopicLimits,
 }
@@ -77,6 +78,7 @@ impl Actor for SupervisorActor {
             producer: Producer::new(self.ports.clone(), self.planes.control().clone()),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),
+            sources: self.topics.iter().map(|topic| topic.name.clone()).collect(),
             max_unacknowledged: self.settings.max_unacknowledged,
         };
         Ok(SupervisorState {

@@ -25,13 +25,7 @@ impl SupervisorActor {
     }
 
     /// No partition takes a new record; those in flight finish.
-    pub(super) fn begin_drain(
-        &self,
-        myself: &Myself,
-        state: &mut SupervisorState,
-        deadline: Duration,
-        reason: String,
-    ) {
+    pub(super) fn begin_drain(&self, myself: &Myself, state: &mut SupervisorState, deadline: Duration, reason: String) {
         if state.drain.is_some() {
             return;
         }

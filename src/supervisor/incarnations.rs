@@ -152,17 +152,11 @@ impl SupervisorActor {
         let (evidence, backtrace) = match fault {
             Fault::Panic(report) => {
                 let report = *report;
-                let evidence = Evidence::panic(report.message, report.location, report.thread, None);
+                let evidence = Evidence::panic(&report.message, report.location, report.thread.as_deref(), None);
                 (evidence, report.backtrace)
             }
             Fault::Timeout(limit) => (Evidence::timeout(limit), None),
         };
-        self.events.emit(Event::HandlerLost {
-            record: record.id(),
-            fault: evidence.error_type.clone(),
-            message: evidence.message.clone(),
-            location: evidence.location.clone(),
-        });
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         managed.lane.spawn(async move {
             let next = match judge(&context, &ownership, &record, evidence, backtrace).await {
@@ -213,7 +207,8 @@ impl SupervisorActor {
             let window = humantime::format_duration(policy.window);
             let limit = if all_used_up { policy.max_overall } else { policy.max_per_partition };
             self.mark_stopped(state, key);
-            let reason = format!("partition {} cannot go on ({limit} restarts within {window}): {reason}", key.partition);
+            let reason =
+                format!("partition {} cannot go on ({limit} restarts within {window}): {reason}", key.partition);
             return self.halt(myself, state, reason);
         }
         if used_up {

@@ -36,9 +36,7 @@ impl SupervisorActor {
                 };
                 Afterwards::Reset(format!("offset {asked} is out of range, {range}"))
             }
-            SourceProblem::TopicRecreated => {
-                Afterwards::Reset("the topic was deleted and created anew".to_owned())
-            }
+            SourceProblem::TopicRecreated => Afterwards::Reset("the topic was deleted and created anew".to_owned()),
             SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
         };
         // What was fetched before is processed first: it is good.
@@ -62,8 +60,7 @@ impl SupervisorActor {
         self.ports.source.remove(&key.partition);
         let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
         let _ = state.context.offsets.cast(closed);
-        let (ports, group, policy) =
-            (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
+        let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
         let (myself, key) = (myself.clone(), key.clone());
         tokio::spawn(async move {
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;

@@ -1,0 +1,218 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+
+use super::message::{DeadLetterMessage, Job, Outcome, Target};
+use super::send::Publisher;
+use crate::broker::BrokerError;
+use crate::classifier::{ClassifierMessage, PublishVerdict};
+use crate::event::{Event, Events};
+use crate::offsets::OffsetsMessage;
+use crate::record::TopicPartition;
+
+/// Publishes dead letters: in order per source partition and dead-letter topic, one batch in flight for each. An
+/// acknowledgement settles the record; nothing is given up.
+pub(crate) struct DeadLetterActor {
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) events: Events,
+}
+
+pub(crate) struct DeadLetterState {
+    classifier: ActorRef<ClassifierMessage>,
+    offsets: ActorRef<OffsetsMessage>,
+    queues: BTreeMap<Target, Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Box<Job>>,
+    /// Whether a batch is in flight, or a wait before the next attempt goes on.
+    busy: bool,
+    /// How many attempts in a row have failed.
+    failures: u32,
+}
+
+/// The most dead letters in one batch.
+const BATCH_RECORDS: usize = 500;
+/// The most bytes of original records in one batch; a larger one goes alone. Half of the broker's default limit, since
+/// the context comes on top.
+const BATCH_BYTES: usize = 512 * 1024;
+/// What the context of a dead letter takes at most, as a rule.
+const CONTEXT_BYTES: usize = 1024;
+
+#[cfg_attr(feature = "async-trait", ractor::async_trait)]
+impl Actor for DeadLetterActor {
+    type Msg = DeadLetterMessage;
+    type State = DeadLetterState;
+    type Arguments = (ActorRef<ClassifierMessage>, ActorRef<OffsetsMessage>);
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<DeadLetterMessage>,
+        (classifier, offsets): Self::Arguments,
+    ) -> Result<DeadLetterState, ActorProcessingErr> {
+        Ok(DeadLetterState { classifier, offsets, queues: BTreeMap::new() })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<DeadLetterMessage>,
+        message: DeadLetterMessage,
+        state: &mut DeadLetterState,
+    ) -> Result<(), ActorProcessingErr> {
+        let target = match message {
+            DeadLetterMessage::Publish(job) => {
+                let source_partition = job.ownership.partition.partition();
+                let target = Target { topic: job.topic.clone(), source_partition };
+                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
+                target
+            }
+            DeadLetterMessage::Published { target, jobs, outcome } => {
+                self.published(&myself, state, &target, jobs, outcome);
+                target
+            }
+            DeadLetterMessage::Resume(target) => {
+                if let Some(queue) = state.queues.get_mut(&target) {
+                    queue.busy = false;
+                }
+                target
+            }
+        };
+        self.send(&myself, state, target);
+        Ok(())
+    }
+}
+
+impl DeadLetterActor {
+    /// Sends the next batch of a queue, unless one is in flight.
+    fn send(&self, myself: &ActorRef<DeadLetterMessage>, state: &mut DeadLetterState, target: Target) {
+        let Some(queue) = state.queues.get_mut(&target) else { return };
+        if queue.busy {
+            return;
+        }
+        let mut jobs = queue.next_batch();
+        if jobs.is_empty() {
+            state.queues.remove(&target);
+            return;
+        }
+        queue.busy = true;
+        let failures = queue.failures;
+        let (publisher, classifier, myself) = (Arc::clone(&self.publisher), state.classifier.clone(), myself.clone());
+        tokio::spawn(async move {
+            let outcome = publisher.publish(&classifier, &target, &mut jobs, failures).await;
+            // The actor is gone only when the consumer is.
+            let _ = myself.cast(DeadLetterMessage::Published { target, jobs, outcome });
+        });
+    }
+
+    fn published(
+        &self,
+        myself: &ActorRef<DeadLetterMessage>,
+        state: &mut DeadLetterState,
+        target: &Target,
+        jobs: Vec<Box<Job>>,
+        outcome: Outcome,
+    ) {
+        let Some(queue) = state.queues.get_mut(target) else { return };
+        queue.busy = false;
+        match outcome {
+            Outcome::Acknowledged { partition, offsets } => {
+                if std::mem::take(&mut queue.failures) > 0 {
+                    self.events.emit(Event::Released { dead_letter: partition.clone() });
+                }
+                for (job, offset) in jobs.into_iter().zip(offsets) {
+                    self.acknowledged(&state.offsets, *job, &partition, offset);
+                }
+            }
+            Outcome::Refused { error, verdict } => {
+                let jobs = self.refused(queue, target, jobs, &error, verdict);
+                jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job));
+                if let PublishVerdict::Retry(after) = verdict {
+                    queue.busy = true;
+                    let target = target.clone();
+                    myself.send_after(after, move || DeadLetterMessage::Resume(target));
+                }
+            }
+        }
+    }
+
+    /// Settles the record of an acknowledged dead letter. The event comes first: what follows may depend on it.
+    fn acknowledged(&self, offsets: &ActorRef<OffsetsMessage>, job: Job, partition: &TopicPartition, offset: i64) {
+        let context = job.letter.context;
+        let (record, category) = (context.source, context.category);
+        let source_offset = record.offset;
+        self.events.emit(Event::DeadLettered {
+            record: record.clone(),
+            category,
+            error_type: context.error_type,
+            message: context.message.clone(),
+            attempts: context.attempts.unwrap_or(1),
+            dead_letter: partition.clone(),
+            dead_letter_offset: offset,
+            left_out: job.rung.truncated().unwrap_or_default().to_owned(),
+        });
+        if job.alert {
+            self.events.emit(Event::Alert { record, category, page: job.page, message: context.message });
+        }
+        let settled = OffsetsMessage::Settled {
+            partition: job.ownership.partition.clone(),
+            epoch: job.ownership.epoch,
+            from: source_offset,
+            to: source_offset + 1,
+        };
+        // The offsets actor is gone only when the consumer is; then nothing more is committed.
+        let _ = offsets.cast(settled);
+        job.ownership.dead_letter_settled();
+    }
+
+    fn refused(
+        &self,
+        queue: &mut Queue,
+        target: &Target,
+        mut jobs: Vec<Box<Job>>,
+        error: &BrokerError,
+        verdict: PublishVerdict,
+    ) -> Vec<Box<Job>> {
+        match verdict {
+            PublishVerdict::Retry(_) => {
+                queue.failures = queue.failures.saturating_add(1);
+                if queue.failures == 1 {
+                    self.events.emit(Event::Held {
+                        dead_letter: TopicPartition::new(target.topic.as_str(), target.source_partition),
+                        reason: error.to_string(),
+                        waiting: jobs.len() + queue.waiting.len(),
+                    });
+                }
+            }
+            PublishVerdict::Split => jobs.iter_mut().for_each(|job| job.alone = true),
+            PublishVerdict::Reduce(rung) => {
+                for job in &mut jobs {
+                    job.rung = rung;
+                    self.events.emit(Event::DeadLetterReduced {
+                        record: job.letter.context.source.clone(),
+                        left_out: rung.truncated().unwrap_or_default().to_owned(),
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+        jobs
+    }
+}
+
+impl Queue {
+    fn next_batch(&mut self) -> Vec<Box<Job>> {
+        let mut jobs: Vec<Box<Job>> = Vec::new();
+        let mut bytes = 0;
+        while let Some(job) = self.waiting.front() {
+            bytes += job.size() + CONTEXT_BYTES;
+            let alone = job.alone || jobs.first().is_some_and(|first| first.alone);
+            if !jobs.is_empty() && (alone || bytes > BATCH_BYTES || jobs.len() == BATCH_RECORDS) {
+                break;
+            }
+            jobs.extend(self.waiting.pop_front());
+        }
+        jobs
+    }
+}

@@ -1,0 +1,98 @@
+use std::sync::Arc;
+
+use ractor::{ActorRef, rpc::CallResult};
+
+use super::backtrace::render;
+use super::message::{Job, Outcome, Target};
+use super::topics::{DeadLetterTopicError, TopicKeeper};
+use super::{DeadLetterFormat, Rung};
+use crate::broker::{BrokerError, ErrorCode, Produce};
+use crate::classifier::{ClassifierMessage, PublishVerdict};
+use crate::record::TopicPartition;
+
+/// What publishing needs. Shared by the tasks that publish.
+pub(crate) struct Publisher {
+    pub(crate) produce: Arc<dyn Produce>,
+    pub(crate) keeper: Arc<TopicKeeper>,
+    pub(crate) format: DeadLetterFormat,
+    pub(crate) group: String,
+    pub(crate) consumer_id: String,
+    pub(crate) consumer_version: String,
+}
+
+impl Publisher {
+    /// Publishes a batch for one target, in order, and has a failure judged.
+    pub(super) async fn publish(
+        &self,
+        classifier: &ActorRef<ClassifierMessage>,
+        target: &Target,
+        jobs: &mut [Box<Job>],
+        failures: u32,
+    ) -> Outcome {
+        for job in jobs.iter_mut() {
+            self.complete(job);
+        }
+        let error = match self.produce(target, jobs).await {
+            Ok((partition, offsets)) => return Outcome::Acknowledged { partition, offsets },
+            Err(error) => error,
+        };
+        if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) {
+            self.keeper.forget(&target.topic);
+        }
+        let (batch, rung) = (jobs.len(), jobs.first().map_or(Rung::Full, |job| job.rung));
+        let judged = classifier.call(
+            |reply| ClassifierMessage::JudgePublishing {
+                error: error.clone(),
+                batch,
+                rung,
+                failures: failures + 1,
+                reply,
+            },
+            None,
+        );
+        let verdict = match judged.await {
+            Ok(CallResult::Success(verdict)) => verdict,
+            // Only while the consumer ends.
+            _ => PublishVerdict::Retry(std::time::Duration::from_secs(1)),
+        };
+        Outcome::Refused { error, verdict }
+    }
+
+    /// Fills in what is known here, once.
+    fn complete(&self, job: &mut Job) {
+        let context = &mut job.letter.context;
+        context.group = Some(self.group.clone());
+        context.consumer_id = Some(self.consumer_id.clone());
+        context.consumer_version = Some(self.consumer_version.clone());
+        if let Some(backtrace) = job.backtrace.take() {
+            let rendered = render(&backtrace);
+            context.backtrace = Some(match context.backtrace.take() {
+                Some(before) if !before.is_empty() => format!("{before}\n{rendered}"),
+                _ => rendered,
+            });
+        }
+    }
+
+    async fn produce(&self, target: &Target, jobs: &[Box<Job>]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
+        let source = jobs.first().map_or("", |job| job.letter.context.source.partition.topic());
+        let partitions = self.keeper.partitions(source, &target.topic).await.map_err(|error| match error {
+            DeadLetterTopicError::Broker(error) => error,
+            // An operator can mend it while the consumer runs: it is held, not given up.
+            other => BrokerError::Response {
+                doing: format!("publishing to dead-letter topic {:?}", target.topic),
+                code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                message: Some(other.to_string()),
+            },
+        })?;
+        // As many partitions as the source has, as a rule: then keys keep their partition.
+        let partition = TopicPartition::new(target.topic.as_str(), target.source_partition % partitions.max(1));
+        let topic = partition.shared_topic();
+        let records = jobs.iter().map(|job| job.letter.encode(&self.format, job.rung, Arc::clone(&topic))).collect();
+        let offsets = self.produce.produce(partition.clone(), records).await?;
+        if offsets.len() != jobs.len() {
+            let cause = format!("{} offsets for {} records", offsets.len(), jobs.len());
+            return Err(BrokerError::Malformed { doing: format!("publishing dead letters to {partition}"), cause });
+        }
+        Ok((partition, offsets))
+    }
+}
