@@ -11,6 +11,8 @@ mod facts;
 mod patterns;
 mod registry;
 mod rules;
+#[cfg(test)]
+mod rules_tests;
 mod settings;
 mod user;
 

@@ -39,7 +39,7 @@ mod encode;
 mod envelope;
 mod fingerprint;
 mod format;
-mod names;
+pub mod names;
 mod read;
 mod redaction;
 #[cfg(test)]
@@ -53,7 +53,6 @@ mod time;
 pub use context::{DeadLetter, DeadLetterContext, short_id};
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
-pub use names::*;
 pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;
