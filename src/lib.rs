@@ -5,6 +5,7 @@
 
 pub mod broker;
 pub mod classifier;
+pub mod consumer;
 pub mod dead_letter;
 pub mod event;
 pub mod handler;
@@ -18,6 +19,8 @@ mod supervisor;
 
 #[cfg(feature = "embedded")]
 pub use broker::embedded;
+pub use consumer::{Consumer, ConsumerError};
+pub use event::{Event, EventStream};
 pub use handler::{
     Decoder, Delivery, FactoryContext, FactoryError, Failure, Handler, HandlerFactory, IntoFailure, Json, Raw, Utf8,
     factory_fn, handler_fn,

@@ -152,3 +152,66 @@ impl Evidence {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("reading\nthe order")]
+    struct Outer(#[source] Box<dyn Error + Send + Sync>);
+
+    fn of(failure: Failure, types: &ErrorTypes) -> Evidence {
+        Evidence::from_failure(FailureKind::Handler, &failure, types)
+    }
+
+    fn json() -> serde_json::Error {
+        serde_json::from_str::<u32>("x").unwrap_err()
+    }
+
+    #[test]
+    fn the_error_type_is_a_registered_one_or_the_outermost() {
+        let types = ErrorTypes::default();
+        assert_eq!(of(json().into(), &types).error_type, "serde_json::Error");
+        assert_eq!(of(Outer(json().into()).into(), &types).error_type, "serde_json::Error");
+        assert_eq!(of(io::Error::other(Outer(json().into())).into(), &types).error_type, "serde_json::Error");
+        assert!(of(Outer("x".into()).into(), &types).error_type.ends_with("::Outer"));
+        assert_eq!(of(Failure::new("x"), &types).error_type, "Failure");
+        assert_eq!(of(Failure::new(Outer(json().into())).error_type("Order"), &types).error_type, "Order");
+        let own = ErrorTypes::empty().register::<Outer>("Old").register::<Outer>("Reading");
+        let evidence = of(Outer(json().into()).into(), &own);
+        assert_eq!(evidence.error_type, "Reading");
+        assert!(evidence.type_names.contains(&"Reading".to_owned()));
+    }
+
+    #[test]
+    fn what_the_handler_said_is_carried() {
+        let failure = Failure::dependency("inventory").caused_by(json()).retry_after(Duration::from_secs(2));
+        let evidence = of(failure, &ErrorTypes::default());
+        assert_eq!(evidence.stated, Some(Category::Dependency));
+        assert_eq!(evidence.dependency.as_deref(), Some("inventory"));
+        assert_eq!(evidence.retry_after, Some(Duration::from_secs(2)));
+        assert_eq!(evidence.message, format!("dependency inventory failed: {}", json()));
+        assert_eq!(evidence.facts, [Fact::Json]);
+    }
+
+    #[test]
+    fn the_backtrace_holds_one_cause_per_line() {
+        let evidence = of(Outer(json().into()).into(), &ErrorTypes::default());
+        assert_eq!(evidence.message, format!("reading\nthe order: {}", json()));
+        let backtrace = evidence.backtrace.unwrap();
+        let lines: Vec<&str> = backtrace.lines().take(2).collect();
+        assert_eq!(lines, ["reading the order", &format!("caused by: {}", json())]);
+    }
+
+    #[test]
+    fn a_panic_names_thread_and_place() {
+        let panic = Evidence::panic("boom", Some("src/a.rs:1:2".into()), Some("lane-0"), Some("0: f"));
+        assert_eq!(panic.backtrace.as_deref(), Some("thread 'lane-0' panicked at src/a.rs:1:2:\nboom\n0: f"));
+        assert_eq!(panic.location.as_deref(), Some("src/a.rs:1:2"));
+        assert_eq!(Evidence::panic("boom", None, None, None).message, "panicked at an unknown place: boom");
+    }
+}

@@ -5,7 +5,7 @@ use std::io;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fact {
-    /// `serde_json::Error`, other than for a reader that failed (its `io::Error` is a fact of its own).
+    /// `serde_json::Error`, other than for a reader that failed, which is a fact of kind [`Io`](Self::Io).
     Json,
     /// Bytes that are not UTF-8 (or UTF-16).
     Utf8,
@@ -23,7 +23,8 @@ impl Fact {
     /// What is known about `error` itself, its causes left aside.
     pub(super) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         if let Some(json) = error.downcast_ref::<serde_json::Error>() {
-            return (!json.is_io()).then_some(Fact::Json);
+            // Its `source()` passes over the reader's error, so the kind is the only trace of it.
+            return Some(json.io_error_kind().map_or(Fact::Json, Fact::Io));
         }
         if let Some(io) = error.downcast_ref::<io::Error>() {
             return Some(Fact::Io(io.kind()));

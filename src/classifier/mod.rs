@@ -14,6 +14,8 @@ mod patterns;
 mod publishing;
 mod registry;
 mod rules;
+#[cfg(test)]
+mod rules_tests;
 mod settings;
 mod user;
 

@@ -16,10 +16,8 @@ impl DeadLetter {
         let rung = rung.and(self.rung);
         let plain = format.has(Profile::Plain);
         let envelope = format.has(Profile::Envelope) && rung != Rung::ContextOnly;
-        let mut headers: Vec<Header> = match rung.keeps_headers() {
-            true => self.user_headers(plain).cloned().collect(),
-            false => Vec::new(),
-        };
+        let kept = self.user_headers(plain).filter(|_| rung.keeps_headers());
+        let mut headers: Vec<Header> = kept.cloned().collect();
         self.put_context(&mut headers, format, rung);
         if plain {
             headers.push(text(PLAIN_ERROR, cut(&self.context.error_type, format.message_limit)));
@@ -43,7 +41,7 @@ impl DeadLetter {
 
     /// The original headers whose names are not ours.
     pub(super) fn user_headers(&self, plain: bool) -> impl Iterator<Item = &Header> {
-        self.headers.iter().filter(move |header| !is_reserved(&header.name) && !(plain && is_plain(&header.name)))
+        self.headers.iter().filter(move |header| !is_ours(&header.name, plain))
     }
 
     fn put_context(&self, headers: &mut Vec<Header>, format: &DeadLetterFormat, rung: Rung) {

@@ -95,10 +95,8 @@ impl Envelope {
         let backtrace = context.backtrace.as_deref().filter(|_| format.backtrace_limit > 0);
         let key = letter.key.as_ref().filter(|_| rung.keeps_key());
         let value = letter.value.as_ref().filter(|_| rung.keeps_value());
-        let headers: Vec<&Header> = match rung.keeps_headers() {
-            true => letter.user_headers(format.has(Profile::Plain)).collect(),
-            false => Vec::new(),
-        };
+        let headers = letter.user_headers(format.has(Profile::Plain)).filter(|_| rung.keeps_headers());
+        let headers: Vec<&Header> = headers.collect();
         let readable = |header: &&Header| (lossy(&header.name), header.value.as_ref().map(lossy));
         let exact =
             |header: &&Header| (BASE64.encode(&header.name), header.value.as_ref().map(|value| BASE64.encode(value)));
@@ -213,8 +211,24 @@ fn lossy(bytes: &Bytes) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The deepest JSON that is shown as such. Parsers give up at some depth (serde_json at 128), and the envelope must not
+/// become unreadable, here or elsewhere, for being one level deeper than a value that was just readable.
+const READABLE_DEPTH: usize = 64;
+
 fn readable_value(value: &Bytes) -> Value {
-    serde_json::from_slice(value).unwrap_or_else(|_| json!({ "raw": lossy(value) }))
+    match serde_json::from_slice(value) {
+        Ok(parsed) if depth(&parsed) <= READABLE_DEPTH => parsed,
+        _ => json!({ "raw": lossy(value) }),
+    }
+}
+
+/// How deep arrays and objects are nested. Recurses no deeper than the parser did.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 fn bytes_of(value: Value) -> Option<Bytes> {

@@ -42,7 +42,7 @@ mod envelope;
 mod fingerprint;
 mod format;
 mod message;
-mod names;
+pub mod names;
 mod read;
 mod redaction;
 #[cfg(test)]
@@ -60,7 +60,6 @@ pub use context::{DeadLetter, DeadLetterContext, short_id};
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
 pub(crate) use message::{DeadLetterMessage, Job};
-pub use names::*;
 pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;

@@ -1,3 +1,5 @@
+//! The names of the headers that dead letters carry, for readers of one's own.
+
 /// Where the record was read from: the topic.
 pub const TOPIC: &str = "__dlq.errors.topic";
 /// Where the record was read from: the partition, decimal.
@@ -67,12 +69,8 @@ const RESERVED: [&str; 20] = [
     TRUNCATED,
 ];
 
-/// Whether a header of this name is replaced in every dead letter.
-pub(super) fn is_reserved(name: &[u8]) -> bool {
+/// Whether a header of this name is replaced: in every dead letter, or where the plain profile is written.
+pub(super) fn is_ours(name: &[u8], plain: bool) -> bool {
     RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
-}
-
-/// Whether a header of this name is replaced by the plain profile.
-pub(super) fn is_plain(name: &[u8]) -> bool {
-    name == PLAIN_ERROR.as_bytes() || name == PLAIN_SOURCE.as_bytes()
+        || plain && (name == PLAIN_ERROR.as_bytes() || name == PLAIN_SOURCE.as_bytes())
 }

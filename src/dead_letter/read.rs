@@ -76,7 +76,7 @@ impl DeadLetter {
         // Ours only if both say what the context says: a user may have headers of these names.
         let ours = last(&headers, PLAIN_ERROR) == Some(context.error_type.as_str())
             && last(&headers, PLAIN_SOURCE) == Some(context.source.to_string().as_str());
-        headers.retain(|header| !is_reserved(&header.name) && !(ours && is_plain(&header.name)));
+        headers.retain(|header| !is_ours(&header.name, ours));
         Ok(Self { key, value, headers, context, rung })
     }
 
@@ -93,7 +93,7 @@ impl DeadLetter {
         let source = RecordId { topic_id: None, partition: TopicPartition::new(topic, partition), offset };
         let error_type = last(&headers, PLAIN_ERROR).unwrap_or_default().to_owned();
         let context = DeadLetterContext::bare(source, Category::Unknown, error_type, String::new());
-        headers.retain(|header| !is_plain(&header.name));
+        headers.retain(|header| !is_ours(&header.name, true));
         Ok(Self { key, value, headers, context, rung: Rung::Full })
     }
 }

@@ -210,6 +210,16 @@ fn the_envelope_has_the_readable_fields() {
 }
 
 #[test]
+fn deeply_nested_json_does_not_make_the_envelope_unreadable() {
+    let mut letter = dead_letter();
+    for depth in [1, 60, 64, 65, 120, 126, 127, 128, 1_000] {
+        letter.value = Some(format!("{}{}", "[".repeat(depth), "]".repeat(depth)).into());
+        let record = letter.encode(&format(false, true), Rung::Full, "orders.dlq");
+        assert_eq!(read(record).as_ref(), Ok(&letter), "{depth}");
+    }
+}
+
+#[test]
 fn formats_of_others_are_read() {
     let plain = vec![Header::new("error", "JSONDecodeError"), Header::new("source", "orders/0/1")];
     let letter = DeadLetter::read(Some("k".into()), Some("v".into()), plain).unwrap();

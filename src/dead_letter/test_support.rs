@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::context::{DeadLetter, DeadLetterContext};
-use super::names::{is_plain, is_reserved};
+use super::names::is_ours;
 use super::rung::Rung;
 use crate::policy::Category;
 use crate::record::{Header, RecordId, TopicPartition};
@@ -54,9 +54,8 @@ fn content() -> impl Strategy<Value = Option<Bytes>> {
 fn headers() -> impl Strategy<Value = Vec<Header>> {
     let name = prop_oneof![bytes(8), Just(Bytes::from("trace")), Just(Bytes::from("retry_count"))];
     let header = (name, prop::option::of(bytes(20))).prop_map(|(name, value)| Header { name, value });
-    prop::collection::vec(header, 0..8).prop_map(|headers| {
-        headers.into_iter().filter(|header| !is_reserved(&header.name) && !is_plain(&header.name)).collect()
-    })
+    prop::collection::vec(header, 0..8)
+        .prop_map(|headers| headers.into_iter().filter(|header| !is_ours(&header.name, true)).collect())
 }
 
 fn text() -> impl Strategy<Value = String> {

@@ -2,7 +2,7 @@ use std::future::{Future, ready};
 
 use serde::de::DeserializeOwned;
 
-use super::failure::{Failure, IntoFailure};
+use super::{Failure, IntoFailure};
 use crate::record::Record;
 
 /// Turns a record into a handler's message.

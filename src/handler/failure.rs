@@ -233,3 +233,59 @@ fn reported_type<E>() -> &'static str {
     ];
     public.iter().find(|(private, _)| *private == name).map_or(name, |(_, public)| public)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constructors_state_their_category() {
+        assert_eq!(Failure::new("x").stated_category(), None);
+        for (failure, category) in [
+            (Failure::validation("x"), Category::Validation),
+            (Failure::transient("x"), Category::Transient),
+            (Failure::dependency("x"), Category::Dependency),
+            (Failure::poison("x"), Category::Poison),
+            (Failure::unknown("x"), Category::Unknown),
+        ] {
+            assert_eq!(failure.stated_category(), Some(category));
+        }
+    }
+
+    #[test]
+    fn text_and_boxed_errors_have_no_type_of_their_own() {
+        let boxed: Box<dyn Error + Send + Sync> = Box::new(std::io::Error::other("x"));
+        for failure in [Failure::new("x"), Failure::new(String::from("x")), Failure::new(boxed)] {
+            assert_eq!(failure.type_name(), "Failure");
+        }
+        assert_eq!(Failure::from(std::io::Error::other("x")).type_name(), "std::io::Error");
+        assert_eq!(Failure::dependency("x").caused_by(std::fmt::Error).type_name(), "std::fmt::Error");
+    }
+
+    #[test]
+    fn debug_says_type_chain_and_category() {
+        let failure = Failure::transient("no stock").context("reserving");
+        assert!(format!("{failure:?}").starts_with("Failure: reserving: no stock (transient)"));
+        assert_eq!(size_of::<Result<(), Failure>>(), size_of::<usize>());
+    }
+
+    /// The switch is read once per process, so each case runs in a process of its own.
+    #[test]
+    fn a_backtrace_is_captured_only_if_enabled() {
+        const CASE: &str = "BEZOAR_TEST_BACKTRACE_EXPECTED";
+        if let Ok(expected) = std::env::var(CASE) {
+            assert_eq!(Failure::new("x").backtrace().is_some(), expected == "1");
+            return;
+        }
+        for enabled in ["0", "1"] {
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "handler::failure::tests::a_backtrace_is_captured_only_if_enabled"])
+                .env(CASE, enabled)
+                .env("RUST_LIB_BACKTRACE", enabled)
+                .output()
+                .unwrap();
+            let output = String::from_utf8_lossy(&status.stdout).into_owned();
+            assert!(status.status.success() && output.contains("1 passed"), "{output}");
+        }
+    }
+}

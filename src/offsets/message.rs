@@ -32,4 +32,6 @@ pub struct PartitionOffsets {
     pub watermark: i64,
     /// The offset that was committed last.
     pub committed: i64,
+    /// How many runs of settled offsets above the watermark wait for one below them: dead letters not acknowledged yet.
+    pub gaps: usize,
 }

@@ -10,4 +10,4 @@ pub(crate) use actor::OffsetsActor;
 pub(crate) use message::OffsetsMessage;
 pub use message::PartitionOffsets;
 pub use reset::{OffsetReset, ResolveError};
-pub(crate) use reset::{StartOffset, choose, commit, resolve};
+pub(crate) use reset::{choose, commit, resolve};

@@ -58,6 +58,7 @@ impl Ledger {
                 partition: partition.clone(),
                 watermark: entry.settled.watermark(),
                 committed: entry.committed,
+                gaps: entry.settled.gaps(),
             })
             .collect()
     }

@@ -8,9 +8,11 @@ use super::context::PartitionContext;
 use super::error::Fault;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::Event;
+use crate::handler::chain::errors;
 use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, Outbox};
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
+use crate::producer::ProducerError;
 use crate::record::Record;
 
 /// How one delivery ended.
@@ -53,8 +55,7 @@ where
         if !outbox.is_empty()
             && let Err(error) = outbox.acknowledged().await
         {
-            let failure = if error.is_retriable() { Failure::transient(error) } else { Failure::new(error) };
-            return Err(inspect(context, (record, number), FailureKind::Handler, failure));
+            return Err(inspect(context, (record, number), FailureKind::Handler, Failure::new(error)));
         }
         Ok(())
     };
@@ -93,14 +94,26 @@ fn inspect(
     kind: FailureKind,
     failure: Failure,
 ) -> Inspected {
-    if let Some(gone) = failure.downcast_ref::<HandlerGone>() {
+    if let Some(gone) = find::<HandlerGone>(&failure) {
         return Inspected::Gone(gone.to_string());
     }
     let mut evidence = Evidence::from_failure(kind, &failure, &context.hooks.error_types);
     if evidence.stated.is_none() {
         evidence.user = ask_user(context, (record, attempt), kind, &failure);
     }
+    // What a broker may take later is no fault of the record, whether the handler awaited it or not.
+    if evidence.stated.is_none()
+        && evidence.user.is_none()
+        && find::<ProducerError>(&failure).is_some_and(ProducerError::is_retriable)
+    {
+        evidence.stated = Some(Category::Transient);
+    }
     Inspected::Failure(Box::new(evidence))
+}
+
+/// The first error of type `E` in a failure's chain.
+fn find<E: std::error::Error + 'static>(failure: &Failure) -> Option<&E> {
+    errors(failure.error()).find_map(|error| error.downcast_ref())
 }
 
 /// The user's classifier has a guard of its own: its panic is not the handler's.
@@ -111,7 +124,7 @@ fn ask_user(
     failure: &Failure,
 ) -> Option<Category> {
     let classifier = context.hooks.classifier.as_ref()?;
-    match guarded(|| classifier(&FailureInfo::new(kind, failure, record.partition(), record.offset(), attempt))) {
+    match guarded(|| classifier(&FailureInfo::new(failure, kind, record.partition(), record.offset(), attempt))) {
         Ok(category) => category,
         Err(report) => {
             context

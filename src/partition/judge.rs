@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::context::PartitionContext;
 use super::error::PartitionError;
-use super::ownership::{Ownership, Retry};
+use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
 use crate::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterMessage, Job, Rung};

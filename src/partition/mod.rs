@@ -13,7 +13,7 @@ mod message;
 mod ownership;
 mod runtime;
 
-pub(crate) use context::{Hooks, PartitionContext, Router, TopicLimits};
+pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use message::PartitionMessage;

@@ -3,7 +3,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use tokio::sync::{Notify, watch};
-use uuid::Uuid;
 
 use crate::broker::Feed;
 use crate::record::TopicPartition;
@@ -12,7 +11,6 @@ use crate::record::TopicPartition;
 /// the record at that place, and how many dead letters wait for their acknowledgement.
 pub(crate) struct Ownership {
     pub(crate) partition: TopicPartition,
-    pub(crate) topic_id: Option<Uuid>,
     /// Tells this ownership from others of the same partition; messages of another epoch are ignored.
     pub(crate) epoch: u64,
     pub(crate) feed: Arc<Feed>,
@@ -38,16 +36,9 @@ pub(crate) struct Retry {
 }
 
 impl Ownership {
-    pub(crate) fn new(
-        partition: TopicPartition,
-        topic_id: Option<Uuid>,
-        epoch: u64,
-        start: i64,
-        feed: Arc<Feed>,
-    ) -> Self {
+    pub(crate) fn new(partition: TopicPartition, epoch: u64, start: i64, feed: Arc<Feed>) -> Self {
         Self {
             partition,
-            topic_id,
             epoch,
             feed,
             position: AtomicI64::new(start),
@@ -170,7 +161,7 @@ mod tests {
     fn ownership() -> Ownership {
         let partition = TopicPartition::new("orders", 0);
         let feed = Arc::new(Feed::new(partition.clone(), 1024, |_| {}));
-        Ownership::new(partition, None, 1, 10, feed)
+        Ownership::new(partition, 1, 10, feed)
     }
 
     #[test]

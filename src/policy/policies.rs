@@ -237,8 +237,9 @@ mod tests {
     #[test]
     fn retry_after_counts_against_the_retries_and_is_bounded() {
         let policies = Policies::default();
-        let asked = Some(Duration::from_secs(7));
-        assert_eq!(policies.decide(Category::Transient, 5, asked, 1.0), Decision::Retry { after: asked.unwrap() });
+        let after = Duration::from_secs(7);
+        let asked = Some(after);
+        assert_eq!(policies.decide(Category::Transient, 5, asked, 1.0), Decision::Retry { after });
         assert_eq!(policies.decide(Category::Transient, 6, asked, 1.0), Decision::Exhausted(Action::DeadLetter));
         assert_eq!(policies.decide(Category::Validation, 1, asked, 1.0), Decision::Exhausted(Action::DeadLetter));
         assert_eq!(

@@ -29,7 +29,7 @@ impl SupervisorActor {
         let feed = Arc::new(Feed::new(partition.clone(), self.settings.feed_bytes, move |problem| {
             let _ = reporter.cast(SupervisorMessage::Source { key: reported.clone(), problem });
         }));
-        let ownership = Ownership::new(partition.clone(), topic_id, key.epoch, start, Arc::clone(&feed));
+        let ownership = Ownership::new(partition.clone(), key.epoch, start, Arc::clone(&feed));
         let managed = Managed {
             ownership: Arc::new(ownership),
             topic_index,

@@ -64,12 +64,6 @@ pub(super) struct Drain {
     pub(super) finishing: bool,
 }
 
-impl Managed {
-    pub(super) fn key(&self) -> OwnershipKey {
-        OwnershipKey { partition: self.ownership.partition.clone(), epoch: self.ownership.epoch }
-    }
-}
-
 impl SupervisorState {
     /// The partition, if `key` is its present ownership.
     pub(super) fn current(&mut self, key: &OwnershipKey) -> Option<&mut Managed> {

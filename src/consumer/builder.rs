@@ -1,0 +1,284 @@
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::ConsumerError;
+use super::settings::{ConsumerSettings, Resolved};
+use super::topic::{TopicEntry, TopicOptions};
+use super::validate::validate;
+use super::{Consumer, start};
+use crate::broker::Ports;
+use crate::classifier::{FailureInfo, Rules};
+use crate::dead_letter::{DeadLetterFormat, Redaction, TopicCreation};
+use crate::event::{EventStream, Events};
+use crate::handler::{Decoder, Handler, HandlerFactory};
+use crate::isolation::Isolation;
+use crate::offsets::OffsetReset;
+use crate::partition::{Hooks, TypedSpawner};
+use crate::policy::{Category, ConfigError, DeadLetterTopics, Policies};
+use crate::record::Record;
+use crate::supervisor::RestartPolicy;
+
+/// Puts a consumer together. Everything is checked by [`start`](Self::start) before anything runs.
+pub struct ConsumerBuilder {
+    settings: Resolved,
+    topics: Vec<TopicEntry>,
+    hooks: Hooks,
+    events: Events,
+    ports: Option<Ports>,
+    panic_hook: bool,
+    echo_panics: bool,
+}
+
+impl ConsumerBuilder {
+    pub(super) fn new(settings: Resolved) -> Self {
+        Self {
+            settings,
+            topics: Vec::new(),
+            hooks: Hooks::default(),
+            events: Events::new(),
+            ports: None,
+            panic_hook: true,
+            echo_panics: false,
+        }
+    }
+
+    pub(super) fn from_settings(settings: ConsumerSettings) -> Result<Self, ConfigError> {
+        Ok(Self::new(Resolved::from_settings(settings)?))
+    }
+
+    /// Brokers to start from: `host:port`, several separated by commas. Required.
+    pub fn bootstrap(mut self, addresses: &str) -> Self {
+        let addresses = addresses.split(',').map(str::trim).filter(|address| !address.is_empty());
+        self.settings.connection.bootstrap = addresses.map(str::to_owned).collect();
+        self
+    }
+
+    /// Adds a topic: all its partitions, each with a decoder and a handler of its own. At least one is required.
+    pub fn topic<D, F>(self, name: impl Into<String>, decoder: D, factory: F) -> Self
+    where
+        F: HandlerFactory,
+        D: Decoder<<F::Handler as Handler>::Message> + Sync,
+    {
+        self.topic_with(name, TopicOptions::new(), decoder, factory)
+    }
+
+    /// Adds a topic with options of its own.
+    pub fn topic_with<D, F>(mut self, name: impl Into<String>, options: TopicOptions, decoder: D, factory: F) -> Self
+    where
+        F: HandlerFactory,
+        D: Decoder<<F::Handler as Handler>::Message> + Sync,
+    {
+        let spawner = Arc::new(TypedSpawner::new(decoder, factory));
+        self.topics.push(TopicEntry { name: name.into(), options, spawner });
+        self
+    }
+
+    /// What each category of failure gets. Default: [`Policies::default`].
+    pub fn policies(mut self, policies: Policies) -> Self {
+        self.settings.policies = policies;
+        self
+    }
+
+    /// Which topics dead letters go to. Default: one per category, `<topic>.dlq.<category>`.
+    pub fn dead_letter_topics(mut self, topics: DeadLetterTopics) -> Self {
+        self.settings.dead_letter_topics = topics;
+        self
+    }
+
+    /// Chooses a dead letter's topic by a function of the record and its category; `None` leaves it to
+    /// [`dead_letter_topics`](Self::dead_letter_topics). A topic that the consumer reads is refused.
+    pub fn route_dead_letters(
+        mut self,
+        router: impl Fn(&Record, Category) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.router = Some(Arc::new(router));
+        self
+    }
+
+    /// How dead letters are written. Default: [`DeadLetterFormat::default`].
+    pub fn dead_letter_format(mut self, format: DeadLetterFormat) -> Self {
+        self.settings.format = format;
+        self
+    }
+
+    /// How missing dead-letter topics are made. Default: [`TopicCreation::default`].
+    pub fn dead_letter_topic_creation(mut self, creation: TopicCreation) -> Self {
+        self.settings.creation = creation;
+        self
+    }
+
+    /// The most dead letters of a partition that may wait for their acknowledgement while it goes on; 0 waits for
+    /// each. Default 256, at most 100,000.
+    pub fn max_unacknowledged_dead_letters(mut self, count: usize) -> Self {
+        self.settings.max_unacknowledged = count;
+        self
+    }
+
+    /// Sees each failure's text, backtrace and headers before they leave the process, and may change them.
+    pub fn redact(mut self, redactor: impl Fn(&mut Redaction<'_>) + Send + Sync + 'static) -> Self {
+        self.hooks.redactor = Some(Arc::new(redactor));
+        self
+    }
+
+    /// Classifies failures for which the handler stated no category; `None` leaves one to the built-in rules.
+    pub fn classify(
+        mut self,
+        classifier: impl Fn(&FailureInfo<'_>) -> Option<Category> + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.classifier = Some(Arc::new(classifier));
+        self
+    }
+
+    /// Rules of classification before the built-in ones.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.settings.rules = rules;
+        self
+    }
+
+    /// Reports errors of type `E` by `name`, wherever in a failure's chain they are found. `serde_json::Error` is
+    /// registered already.
+    pub fn error_type<E: Error + 'static>(mut self, name: &'static str) -> Self {
+        self.hooks.error_types = std::mem::take(&mut self.hooks.error_types).register::<E>(name);
+        self
+    }
+
+    /// Where partitions without a valid committed offset start. Default [`OffsetReset::Earliest`].
+    pub fn offset_reset(mut self, policy: OffsetReset) -> Self {
+        self.settings.offset_reset = policy;
+        self
+    }
+
+    /// How often watermarks are committed. Default 1 s.
+    pub fn commit_interval(mut self, interval: Duration) -> Self {
+        self.settings.commit_interval = interval;
+        self
+    }
+
+    /// The longest that a delivery may await; past it the record is poison. `None` for no limit. Default 30 s.
+    pub fn poison_timeout(mut self, limit: Option<Duration>) -> Self {
+        self.settings.poison_timeout = limit;
+        self
+    }
+
+    /// How long records in flight may take to finish when the consumer stops. Default 30 s.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.drain_timeout = timeout;
+        self
+    }
+
+    /// The most bytes fetched ahead per partition. Default 2 MiB. One batch may exceed it.
+    pub fn feed_bytes(mut self, bytes: usize) -> Self {
+        self.settings.feed_bytes = bytes;
+        self
+    }
+
+    /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
+    pub fn fetch_max_bytes(mut self, bytes: i32) -> Self {
+        self.settings.connection.fetch_max_bytes = bytes;
+        self
+    }
+
+    /// How long the broker may wait for data before it answers a fetch. Default 500 ms.
+    pub fn fetch_max_wait(mut self, wait: Duration) -> Self {
+        self.settings.connection.fetch_max_wait = wait;
+        self
+    }
+
+    /// How long to wait for an answer of the broker. Default 30 s.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.connection.request_timeout = timeout;
+        self
+    }
+
+    /// How long to wait for a connection. Default 10 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.connection.connect_timeout = timeout;
+        self
+    }
+
+    /// How many times the broker is tried at start before the error is returned. Default 5.
+    pub fn start_attempts(mut self, attempts: u32) -> Self {
+        self.settings.start_attempts = attempts;
+        self
+    }
+
+    /// The client id sent with each request. Default `bezoar`.
+    pub fn client_id(mut self, id: impl Into<String>) -> Self {
+        self.settings.connection.client_id = id.into();
+        self
+    }
+
+    /// Who dead-lettered a record, in its dead letter. Default: group, host and process id.
+    pub fn consumer_id(mut self, id: impl Into<String>) -> Self {
+        self.settings.consumer_id = id.into();
+        self
+    }
+
+    /// The version of the service, in its dead letters. Default `1.0.0`.
+    pub fn consumer_version(mut self, version: impl Into<String>) -> Self {
+        self.settings.consumer_version = version.into();
+        self
+    }
+
+    /// Where handlers run. Default: as many lanes as the machine has cores.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.settings.isolation = isolation;
+        self
+    }
+
+    /// How often partition actors are restarted, and what happens past it.
+    pub fn restart(mut self, policy: RestartPolicy) -> Self {
+        self.settings.restart = policy;
+        self
+    }
+
+    /// Whether the process-wide panic hook that records where handlers panic is installed. Default yes. Without it a
+    /// panic's message is known, but neither its place nor its backtrace. Panics are caught either way.
+    pub fn panic_hook(mut self, install: bool) -> Self {
+        self.panic_hook = install;
+        self
+    }
+
+    /// Whether panics of handlers also go to the hook that was there before, which prints them as a rule. Default no:
+    /// they are logged and reported as events. The first consumer of a process decides.
+    pub fn echo_panics(mut self, echo: bool) -> Self {
+        self.echo_panics = echo;
+        self
+    }
+
+    /// Uses these ports instead of connecting by `bootstrap`: for other adapters, and for tests.
+    pub fn ports(mut self, ports: Ports) -> Self {
+        self.ports = Some(ports);
+        self
+    }
+
+    /// A stream of the consumer's events from its start on.
+    pub fn events(&self) -> EventStream {
+        self.events.subscribe()
+    }
+
+    /// Checks the settings, connects, checks topics and offsets, and starts to process records. Must be called on a
+    /// tokio runtime.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Config`] before anything is started; otherwise what stood in the way.
+    pub async fn start(mut self) -> Result<Consumer, ConsumerError> {
+        if self.ports.is_some() && self.settings.connection.bootstrap.is_empty() {
+            // Not used, and not to be asked for.
+            self.settings.connection.bootstrap.push("ports.given:1".to_owned());
+        }
+        validate(&self.settings, &self.topics)?;
+        if self.panic_hook {
+            crate::isolation::guard::install_hook(self.echo_panics);
+        }
+        start::start(self.settings, self.topics, self.hooks, self.events, self.ports).await
+    }
+}
+
+impl std::fmt::Debug for ConsumerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let topics: Vec<&str> = self.topics.iter().map(|topic| topic.name.as_str()).collect();
+        f.debug_struct("ConsumerBuilder").field("group", &self.settings.group).field("topics", &topics).finish()
+    }
+}

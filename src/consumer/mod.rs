@@ -1,0 +1,124 @@
+//! The handle of a running consumer, and the builder that makes it.
+
+mod builder;
+mod error;
+mod settings;
+mod start;
+mod topic;
+mod validate;
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+pub use builder::ConsumerBuilder;
+pub use error::ConsumerError;
+use ractor::ActorRef;
+use ractor::rpc::CallResult;
+pub use settings::{ConsumerSettings, DeadLetterSettings, RestartSettings};
+use tokio::sync::watch;
+pub use topic::TopicOptions;
+
+pub use crate::isolation::Isolation;
+pub use crate::offsets::{OffsetReset, PartitionOffsets, ResolveError};
+pub use crate::supervisor::{Escalation, RestartPolicy, Summary};
+
+use crate::event::{EventStream, Events};
+use crate::isolation::Planes;
+use crate::policy::ConfigError;
+use crate::supervisor::{Finished, SupervisorMessage};
+
+/// A running consumer. [`run_until`](Self::run_until) or [`shutdown`](Self::shutdown) end it cleanly; dropped, it stops
+/// at once: what is not committed is delivered again later.
+pub struct Consumer {
+    supervisor: ActorRef<SupervisorMessage>,
+    events: Events,
+    ended: watch::Receiver<Option<Finished>>,
+    drain_timeout: Duration,
+    /// Dropped last: it ends the threads that all the rest runs on.
+    _planes: Planes,
+}
+
+impl Consumer {
+    /// Starts to put a consumer together for `group`, the consumer group under which offsets are committed.
+    pub fn builder(group: impl Into<String>) -> ConsumerBuilder {
+        ConsumerBuilder::new(settings::Resolved::new(group.into()))
+    }
+
+    /// The same from settings, such as a configuration file's. What is set on the builder afterwards replaces them.
+    ///
+    /// # Errors
+    /// Names the setting, its value and what would be right.
+    pub fn from_settings(settings: ConsumerSettings) -> Result<ConsumerBuilder, ConfigError> {
+        ConsumerBuilder::from_settings(settings)
+    }
+
+    pub(crate) fn new(
+        supervisor: ActorRef<SupervisorMessage>,
+        planes: Planes,
+        events: Events,
+        ended: watch::Receiver<Option<Finished>>,
+        drain_timeout: Duration,
+    ) -> Self {
+        Self { supervisor, events, ended, drain_timeout, _planes: planes }
+    }
+
+    /// A stream of events from now on; the builder has one from the start on.
+    pub fn events(&self) -> EventStream {
+        self.events.subscribe()
+    }
+
+    /// Where each partition stands now; empty once the consumer has ended.
+    pub async fn positions(&self) -> Vec<PartitionOffsets> {
+        match self.supervisor.call(SupervisorMessage::Snapshot, None).await {
+            Ok(CallResult::Success(positions)) => positions,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Runs until `signal` is ready (Ctrl-C, say) and then shuts down, or until the consumer stops by itself.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Halted`] where a policy or the supervisor stopped it.
+    pub async fn run_until(mut self, signal: impl Future) -> Result<Summary, ConsumerError> {
+        tokio::select! {
+            biased;
+            _ = self.ended.wait_for(Option::is_some) => {}
+            _ = signal => {}
+        }
+        self.shutdown().await
+    }
+
+    /// Stops cleanly: takes no new record, lets those in flight finish within the drain timeout, waits for the
+    /// acknowledgements of dead letters, commits. Takes at most the drain timeout and ten seconds.
+    ///
+    /// # Errors
+    /// [`ConsumerError::Halted`] if the consumer had stopped by itself before.
+    pub async fn shutdown(mut self) -> Result<Summary, ConsumerError> {
+        // A supervisor that has ended already has left its word in `ended`.
+        let _ = self.supervisor.cast(SupervisorMessage::Drain { deadline: self.drain_timeout });
+        let finished = match self.ended.wait_for(Option::is_some).await {
+            Ok(finished) => finished.clone(),
+            Err(_) => None,
+        };
+        match finished {
+            Some(Finished { halted: None, summary }) => Ok(summary),
+            Some(Finished { halted: Some(reason), summary }) => {
+                Err(ConsumerError::Halted { reason, summary: Box::new(summary) })
+            }
+            None => Err(ConsumerError::Internal),
+        }
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.supervisor.stop(None);
+    }
+}
+
+impl fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Consumer")
+    }
+}

@@ -1,0 +1,167 @@
+use std::time::Duration;
+
+use super::settings::Resolved;
+use super::topic::TopicEntry;
+use crate::isolation::Isolation;
+use crate::policy::duration::text;
+use crate::policy::{ConfigError, valid_topic_name};
+
+/// Checks everything before anything starts; the first thing that is wrong is the error.
+pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(), ConfigError> {
+    if cfg!(panic = "abort") {
+        let remedy = "build with panic = \"unwind\", since a panicking handler could not be quarantined otherwise";
+        return Err(ConfigError::new("panic", "abort", "ends the process at the first panic", remedy));
+    }
+    group(&settings.group)?;
+    bootstrap(&settings.connection.bootstrap)?;
+    named("consumer_id", &settings.consumer_id)?;
+    named("consumer_version", &settings.consumer_version)?;
+    named("client_id", &settings.connection.client_id)?;
+    durations(settings)?;
+    counts(settings)?;
+    settings.policies.check()?;
+    settings.rules.check()?;
+    settings.format.check()?;
+    sources(topics)?;
+    let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
+    settings.dead_letter_topics.check(&names)
+}
+
+fn group(group: &str) -> Result<(), ConfigError> {
+    if group.trim().is_empty() {
+        let remedy = "name the consumer group under which offsets are committed, such as \"fulfilment\"";
+        return Err(ConfigError::new("group", group, "is empty", remedy));
+    }
+    if group.len() > i16::MAX as usize {
+        let shown: String = group.chars().take(40).collect();
+        return Err(ConfigError::new("group", shown, "is longer than the protocol allows", "shorten it"));
+    }
+    Ok(())
+}
+
+fn bootstrap(addresses: &[String]) -> Result<(), ConfigError> {
+    if addresses.is_empty() {
+        let remedy = "give at least one broker address, such as \"127.0.0.1:9092\"";
+        return Err(ConfigError::new("bootstrap", addresses, "is empty", remedy));
+    }
+    for address in addresses {
+        let valid = address.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains(char::is_whitespace) && port.parse::<u16>().is_ok_and(|port| port > 0)
+        });
+        if !valid {
+            let remedy = "write each address as host:port, such as \"127.0.0.1:9092\"";
+            return Err(ConfigError::new("bootstrap", address, "is not host:port", remedy));
+        }
+    }
+    Ok(())
+}
+
+fn named(setting: &str, value: &str) -> Result<(), ConfigError> {
+    if value.trim().is_empty() {
+        return Err(ConfigError::new(setting, value, "is empty", "give it a text, or leave the default"));
+    }
+    Ok(())
+}
+
+/// Longer ones are mistakes in the unit.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+fn durations(settings: &Resolved) -> Result<(), ConfigError> {
+    let connection = &settings.connection;
+    let checked = [
+        ("commit_interval", Some(settings.commit_interval), "1s"),
+        ("poison_timeout", settings.poison_timeout, "30s"),
+        ("drain_timeout", Some(settings.drain_timeout), "30s"),
+        ("fetch_max_wait", Some(connection.fetch_max_wait), "500ms"),
+        ("connect_timeout", Some(connection.connect_timeout), "10s"),
+        ("request_timeout", Some(connection.request_timeout), "30s"),
+        ("restart.window", Some(settings.restart.window), "60s"),
+    ];
+    for (setting, value, usual) in checked {
+        let Some(value) = value else { continue };
+        if value < Duration::from_millis(1) || value > LONGEST {
+            let remedy = format!("set it between 1ms and 24h, such as {usual}");
+            return Err(ConfigError::new(setting, text(value), "is out of range", remedy));
+        }
+    }
+    if connection.fetch_max_wait >= connection.request_timeout {
+        let problem =
+            format!("is not below request_timeout ({:?}): every idle fetch would time out", connection.request_timeout);
+        let value = text(connection.fetch_max_wait);
+        return Err(ConfigError::new("fetch_max_wait", value, problem, "set it to 500ms, say"));
+    }
+    let retention = settings.creation.retention;
+    if retention < Duration::from_secs(1) || retention.as_millis() > i64::MAX as u128 {
+        let remedy = "set it to days or weeks, such as 30days";
+        return Err(ConfigError::new("dead_letters.retention", text(retention), "is out of range", remedy));
+    }
+    Ok(())
+}
+
+fn counts(settings: &Resolved) -> Result<(), ConfigError> {
+    if let Isolation::Lanes(lanes) = settings.isolation {
+        range("lanes", lanes, 1, 1024)?;
+    }
+    range("start_attempts", settings.start_attempts as usize, 1, 1_000)?;
+    range("feed_bytes", settings.feed_bytes, 1_024, 1 << 31)?;
+    range("fetch_max_bytes", usize::try_from(settings.connection.fetch_max_bytes).unwrap_or(0), 1, 1 << 30)?;
+    range("dead_letters.max_unacknowledged", settings.max_unacknowledged, 0, 100_000)?;
+    range("restart.max_per_partition", settings.restart.max_per_partition as usize, 0, 1_000_000)?;
+    range("restart.max_overall", settings.restart.max_overall as usize, 0, 1_000_000)?;
+    if settings.creation.replication == 0 || settings.creation.replication < -1 {
+        let remedy = "set it to 1 or more, or -1 for the broker's default";
+        return Err(ConfigError::new(
+            "dead_letters.replication",
+            settings.creation.replication,
+            "is no factor",
+            remedy,
+        ));
+    }
+    match settings.creation.max_message_bytes {
+        Some(bytes) => range("dead_letters.max_message_bytes", bytes as usize, 1_024, i32::MAX as usize),
+        None => Ok(()),
+    }
+}
+
+fn range(setting: &str, value: usize, least: usize, most: usize) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::new(setting, value, "is out of range", format!("set it between {least} and {most}")))
+}
+
+fn sources(topics: &[TopicEntry]) -> Result<(), ConfigError> {
+    if topics.is_empty() {
+        let remedy = "add a topic with its decoder and handler: .topic(\"orders\", Json, factory)";
+        return Err(ConfigError::new("topics", Vec::<String>::new(), "is empty", remedy));
+    }
+    for (index, topic) in topics.iter().enumerate() {
+        if let Err(problem) = valid_topic_name(&topic.name) {
+            return Err(ConfigError::new("topics", &topic.name, problem, "give the topic's name as Kafka has it"));
+        }
+        if topics[..index].iter().any(|other| other.name == topic.name) {
+            let remedy = "give each topic once, with one handler";
+            return Err(ConfigError::new("topics", &topic.name, "is given twice", remedy));
+        }
+        let options = &topic.options;
+        if let Some(Some(limit)) = options.poison_timeout
+            && (limit < Duration::from_millis(1) || limit > LONGEST)
+        {
+            let setting = format!("topics.{}.poison_timeout", topic.name);
+            let remedy = "set it between 1ms and 24h, or switch it off";
+            return Err(ConfigError::new(setting, text(limit), "is out of range", remedy));
+        }
+        let Some(partitions) = &options.partitions else { continue };
+        let setting = format!("topics.{}.partitions", topic.name);
+        if partitions.is_empty() {
+            let remedy = "list the partitions to process, or leave the list out for all";
+            return Err(ConfigError::new(setting, partitions, "is empty", remedy));
+        }
+        let doubled = partitions.iter().enumerate().find(|(at, p)| partitions[..*at].contains(p) || **p < 0);
+        if let Some((_, partition)) = doubled {
+            let remedy = "list each partition once; they count from 0";
+            return Err(ConfigError::new(setting, partition, "is negative or listed twice", remedy));
+        }
+    }
+    Ok(())
+}
