@@ -38,6 +38,8 @@ mod fault;
 mod groups;
 mod log;
 mod request;
+#[cfg(test)]
+mod samples;
 mod server;
 mod shape;
 mod state;
