@@ -31,10 +31,13 @@ mod apis;
 mod batch;
 mod broker;
 mod builder;
+#[cfg(test)]
+mod checks;
 mod configs;
 mod core;
 mod error;
 mod fault;
+mod fuzz;
 mod groups;
 mod log;
 mod request;
@@ -52,4 +55,4 @@ pub use builder::BrokerBuilder;
 pub use error::EmbeddedError;
 pub use fault::{Fault, FaultOn, Injected};
 #[doc(hidden)]
-pub use request::fuzz_request;
+pub use fuzz::fuzz_frame;

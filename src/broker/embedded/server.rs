@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
@@ -16,23 +16,27 @@ use super::request::Request;
 
 /// How much a connection reads ahead while its request is served.
 const READ_AHEAD: usize = 64 << 10;
+/// How much room is made for reading at a time.
+const READ_ROOM: usize = 16 << 10;
 /// How much is kept in either direction of an in-memory pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// The running server: its task ends with it.
+/// The running server; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     shared: Arc<Shared>,
-    pipes: mpsc::UnboundedSender<DuplexStream>,
-    close_all: Arc<Notify>,
+    commands: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The tasks of connections belong to the task, and end with it.
-        self.task.abort();
-    }
+/// What the handle tells the server's task.
+#[derive(Debug)]
+enum Command {
+    Connect(DuplexStream),
+    CloseConnections,
+    /// Stop listening and close all connections; then answer.
+    GoDown(oneshot::Sender<()>),
+    ComeBack(TcpListener),
 }
 
 impl Server {
@@ -46,23 +50,38 @@ impl Server {
             wall_start,
             max_request_bytes,
         });
-        let (pipes, piped) = mpsc::unbounded_channel();
-        let close_all = Arc::new(Notify::new());
-        let task = tokio::spawn(serve(Arc::clone(&shared), listener, piped, Arc::clone(&close_all)));
-        Self { shared, pipes, close_all, task }
+        let (commands, commanded) = mpsc::unbounded_channel();
+        let task = tokio::spawn(serve(Arc::clone(&shared), listener, commanded));
+        Self { shared, commands, task }
     }
 
     /// Opens a connection through an in-memory pipe.
     pub(super) fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        // Fails only once the server is gone; the client then sees its end of the pipe closed.
-        let _ = self.pipes.send(ours);
+        self.tell(Command::Connect(ours));
         theirs
     }
 
     /// Closes every connection; new ones are taken.
     pub(super) fn close_connections(&self) {
-        self.close_all.notify_one();
+        self.tell(Command::CloseConnections);
+    }
+
+    /// Stops listening and closes every connection.
+    pub(super) async fn go_down(&self) {
+        let (done, is_down) = oneshot::channel();
+        self.tell(Command::GoDown(done));
+        let _ = is_down.await;
+    }
+
+    /// Listens again.
+    pub(super) fn come_back(&self, listener: TcpListener) {
+        self.tell(Command::ComeBack(listener));
+    }
+
+    fn tell(&self, command: Command) {
+        // Fails only where the runtime that the server ran on is gone, and all connections with it.
+        let _ = self.commands.send(command);
     }
 
     /// Looks at the core, or changes it; what waits for the change is answered.
@@ -71,9 +90,9 @@ impl Server {
     }
 
     /// Ends the server and waits for it.
-    pub(super) async fn stop(mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
+    pub(super) async fn stop(self) {
+        drop(self.commands);
+        let _ = self.task.await;
     }
 }
 
@@ -143,9 +162,10 @@ impl Shared {
         loop {
             let wake_at = self.desk.lock().unwrap_or_else(PoisonError::into_inner).wake_at;
             let changed = self.timer.notified();
-            match wake_at {
+            // A time too far away to be told is never reached.
+            match wake_at.and_then(|at| self.started.checked_add(at)) {
                 Some(at) => tokio::select! {
-                    () = tokio::time::sleep_until(self.started + at) => return,
+                    () = tokio::time::sleep_until(at) => return,
                     () = changed => {}
                 },
                 None => changed.await,
@@ -154,33 +174,53 @@ impl Shared {
     }
 }
 
-async fn serve(
-    shared: Arc<Shared>,
-    listener: TcpListener,
-    mut piped: mpsc::UnboundedReceiver<DuplexStream>,
-    close_all: Arc<Notify>,
-) {
+async fn serve(shared: Arc<Shared>, listener: TcpListener, mut commands: mpsc::UnboundedReceiver<Command>) {
+    let mut listener = Some(listener);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    // Without it, small answers wait for the client's delayed acknowledgement.
-                    let _ = stream.set_nodelay(true);
-                    connections.spawn(converse(Arc::clone(&shared), stream));
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely; connections that end free some.
-                    tracing::warn!(%error, "embedded broker cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            Some(stream) = piped.recv() => {
+            stream = accept(listener.as_ref()) => {
                 connections.spawn(converse(Arc::clone(&shared), stream));
             }
+            command = commands.recv() => match command {
+                Some(Command::Connect(stream)) if listener.is_some() => {
+                    connections.spawn(converse(Arc::clone(&shared), stream));
+                }
+                // Dropped, the pipe tells the client what a refused connection would.
+                Some(Command::Connect(_)) => {}
+                Some(Command::CloseConnections) => connections.shutdown().await,
+                Some(Command::GoDown(done)) => {
+                    listener = None;
+                    connections.shutdown().await;
+                    // Fails only where nobody waits for it any more.
+                    let _ = done.send(());
+                }
+                Some(Command::ComeBack(new)) => listener = Some(new),
+                None => break,
+            },
             () = shared.due() => shared.step(Input::Tick, None),
-            () = close_all.notified() => connections.abort_all(),
             Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+/// The next connection; waits for ever without a listener.
+async fn accept(listener: Option<&TcpListener>) -> TcpStream {
+    let Some(listener) = listener else { return std::future::pending().await };
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Without it, small answers wait for the client's delayed acknowledgement.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) => {
+                // Out of descriptors, most likely; connections that end free some.
+                tracing::warn!(%error, "embedded broker cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
     }
 }
@@ -219,8 +259,8 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut st
                 biased;
                 outcome = &mut outcome => break outcome,
                 // A client that gives up while its fetch is parked should not be kept for as long as that.
-                read = stream.read_buf(&mut buffer), if buffer.len() < READ_AHEAD => {
-                    if !read.is_ok_and(|bytes| bytes > 0) {
+                more = read_more(&mut stream, &mut buffer), if buffer.len() < READ_AHEAD => {
+                    if !more {
                         return;
                     }
                 }
@@ -254,8 +294,16 @@ async fn read_frame(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut
                 return Some(buffer.split_to(length).freeze());
             }
         }
-        if stream.read_buf(buffer).await.ok()? == 0 {
+        if !read_more(stream, buffer).await {
             return None;
         }
     }
+}
+
+/// Reads what there is; false at the end of the stream.
+async fn read_more(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> bool {
+    if buffer.capacity() == buffer.len() {
+        buffer.reserve(READ_ROOM);
+    }
+    stream.read_buf(buffer).await.is_ok_and(|bytes| bytes > 0)
 }
