@@ -125,6 +125,8 @@ async fn sessions_are_declined() {
     assert_eq!(client.fetch(&asked).await.session_id, 0);
     let kept = client.fetch(&asked.with_session_id(12).with_session_epoch(1)).await;
     assert_eq!((kept.error_code, kept.responses.len()), (70, 0));
+    let begun = client.fetch(&fetch("orders", &[(0, 0)]).with_session_epoch(5)).await;
+    assert_eq!(begun.error_code, 70);
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ async fn commits_that_kafka_refuses_are_refused() {
     assert_eq!(code(8, commit("g", "orders", 0, 1, &"x".repeat(4_097))).await, 12);
     let member = commit("g", "orders", 0, 1, "").with_generation_id_or_member_epoch(1).with_member_id(text("m"));
     assert_eq!(code(8, member.clone()).await, 22);
-    assert_eq!(code(9, member.clone()).await, 113);
+    assert_eq!(code(9, member.clone()).await, 69);
     assert!(broker.groups().is_empty());
     assert_eq!(code(8, commit("g", "orders", 0, 1, &"x".repeat(4_096))).await, 0);
     assert_eq!(code(8, member).await, 25);

@@ -71,14 +71,14 @@ async fn batches_that_kafka_refuses_are_refused_and_leave_nothing() {
     let miscounted = one(b"k").last_offset_delta(3).build();
     for (what, batch, code) in [
         ("corrupt", Bytes::from(corrupt), 2),
-        ("cut off", good.slice(..good.len() - 1), 2),
+        ("cut off", good.slice(..good.len() - 1), 87),
         ("empty", Bytes::new(), 87),
         ("of magic 1", old.into(), 87),
         ("two at once", twice.into(), 87),
         ("too large", large, 10),
         ("miscounted", miscounted, 87),
-        ("control", BatchWriter::marker(1, 0, true).build(), 87),
-        ("transactional", one(b"k").producer(1, 0, 0).transactional().build(), 42),
+        ("control", one(b"k").control().build(), 87),
+        ("transactional", one(b"k").producer(1, 0, 0).transactional().build(), 53),
         ("id without sequence", one(b"k").producer(1, 0, -1).build(), 87),
     ] {
         let answer = client.produce("orders", 0, batch).await;
