@@ -34,6 +34,7 @@ mod builder;
 #[cfg(test)]
 mod checks;
 mod configs;
+mod connection;
 mod core;
 mod error;
 mod fault;

@@ -4,20 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use super::connection::converse;
 use super::core::{ConnectionId, Core, Effects, Input, Now, Outcome};
-use super::request::Request;
 
-/// How much a connection reads ahead while its request is served.
-const READ_AHEAD: usize = 64 << 10;
-/// How much room is made for reading at a time.
-const READ_ROOM: usize = 16 << 10;
 /// How much is kept in either direction of an in-memory pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
@@ -98,12 +93,12 @@ impl Server {
 
 /// What the tasks share. The lock is held for one step of the core at a time, which never waits.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     desk: Mutex<Desk>,
     timer: Notify,
     started: Instant,
     wall_start: Duration,
-    max_request_bytes: usize,
+    pub(super) max_request_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -131,7 +126,7 @@ impl Shared {
         result
     }
 
-    fn step(&self, input: Input, asked: Option<(ConnectionId, oneshot::Sender<Outcome>)>) {
+    pub(super) fn step(&self, input: Input, asked: Option<(ConnectionId, oneshot::Sender<Outcome>)>) {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.asked.extend(asked);
         let effects = desk.core.step(self.now(), input);
@@ -151,7 +146,14 @@ impl Shared {
         }
     }
 
-    fn new_connection(&self) -> ConnectionId {
+    /// Forgets a connection that has ended.
+    pub(super) fn forget(&self, connection: ConnectionId) {
+        self.step(Input::Closed(connection), None);
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner).asked.remove(&connection);
+    }
+
+    /// A name for a new connection.
+    pub(super) fn new_connection(&self) -> ConnectionId {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.connections += 1;
         ConnectionId(desk.connections)
@@ -223,87 +225,4 @@ async fn accept(listener: Option<&TcpListener>) -> TcpStream {
             }
         }
     }
-}
-
-/// Tells the core of the end of a connection, however it ends.
-struct Farewell {
-    shared: Arc<Shared>,
-    id: ConnectionId,
-}
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        self.shared.step(Input::Closed(self.id), None);
-        let mut desk = self.shared.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        desk.asked.remove(&self.id);
-    }
-}
-
-/// Serves one connection: reads a request, has it served, writes the answer, and only then looks at the next.
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut stream: S) {
-    let id = shared.new_connection();
-    let _farewell = Farewell { shared: Arc::clone(&shared), id };
-    let mut buffer = BytesMut::new();
-    while let Some(frame) = read_frame(&mut stream, &mut buffer, shared.max_request_bytes).await {
-        let request = match Request::decode(frame) {
-            Ok(request) => request,
-            Err(error) => {
-                tracing::debug!(%error, "embedded broker closes a connection");
-                return;
-            }
-        };
-        let (asked, mut outcome) = oneshot::channel();
-        shared.step(Input::Request(id, Box::new(request)), Some((id, asked)));
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                outcome = &mut outcome => break outcome,
-                // A client that gives up while its fetch is parked should not be kept for as long as that.
-                more = read_more(&mut stream, &mut buffer), if buffer.len() < READ_AHEAD => {
-                    if !more {
-                        return;
-                    }
-                }
-            }
-        };
-        match outcome {
-            Ok(Outcome::Reply(answer)) => {
-                if stream.write_all(&answer).await.is_err() || stream.flush().await.is_err() {
-                    return;
-                }
-            }
-            Ok(Outcome::Silence) => {}
-            Ok(Outcome::Close) | Err(_) => return,
-        }
-    }
-}
-
-/// The next frame without its length; `None` at the end of the stream, and where it announces more than `largest`
-/// bytes. Room is made as bytes arrive, not as they are announced.
-async fn read_frame(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, largest: usize) -> Option<Bytes> {
-    loop {
-        if let Some(announced) = buffer.first_chunk() {
-            let announced = i32::from_be_bytes(*announced);
-            let length = usize::try_from(announced).ok().filter(|length| *length <= largest);
-            let Some(length) = length else {
-                tracing::debug!(announced, largest, "embedded broker closes a connection: frame too large");
-                return None;
-            };
-            if buffer.len() >= 4 + length {
-                buffer.advance(4);
-                return Some(buffer.split_to(length).freeze());
-            }
-        }
-        if !read_more(stream, buffer).await {
-            return None;
-        }
-    }
-}
-
-/// Reads what there is; false at the end of the stream.
-async fn read_more(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut) -> bool {
-    if buffer.capacity() == buffer.len() {
-        buffer.reserve(READ_ROOM);
-    }
-    stream.read_buf(buffer).await.is_ok_and(|bytes| bytes > 0)
 }
