@@ -1,1 +1,59 @@
-//! Dead letters: their records, and the actor that publishes them.
+//! Dead letters: a record plus its failure context, published to a dead-letter topic.
+//!
+//! A [`DeadLetter`] carries the original key, value and headers byte for byte, with order, duplicates and nulls, and a
+//! [`DeadLetterContext`]. [`DeadLetter::encode`] writes it, [`DeadLetter::read`] reads it back.
+//!
+//! # Headers
+//! The context goes into headers whose values are UTF-8 text, numbers in decimal, times RFC 3339 in UTC (a timestamp
+//! outside the years 0 to 9999: decimal milliseconds since the Unix epoch). What is not known is left out.
+//!
+//! | header | value |
+//! |---|---|
+//! | `__dlq.errors.topic`, `.partition`, `.offset` | where the record was read from |
+//! | `__dlq.errors.group` | the consumer group |
+//! | `__dlq.errors.delivery.count` | attempts made |
+//! | `__dlq.errors.message` | the whole chain of errors, at most 1,000 characters |
+//! | `bezoar.id` | short id for display, see [`short_id`] |
+//! | `bezoar.category` | the failure's [`Category`](crate::policy::Category) |
+//! | `bezoar.error.type` | the error's type |
+//! | `bezoar.error.backtrace` | the chain, one cause per line, and a backtrace; at most 5,000 characters |
+//! | `bezoar.source.timestamp` | the record's own timestamp |
+//! | `bezoar.source.topic.id` | the id of the topic, which tells it from a later one of the same name |
+//! | `bezoar.first-failed-at`, `bezoar.last-failed-at` | when the first and last attempt failed |
+//! | `bezoar.consumer.id`, `bezoar.consumer.version` | who gave up |
+//! | `bezoar.fingerprint` | the same for all occurrences of one fault, see [`fingerprint`] |
+//! | `bezoar.replay.count` | how often the record was replayed |
+//! | `bezoar.envelope` | `1` if the value is the JSON envelope |
+//! | `bezoar.truncated` | what was left out, see [`Rung`] |
+//!
+//! The first six are those of KIP-1191. These names are reserved: a record that comes with one has it replaced, so that
+//! headers do not grow from hop to hop. All other headers are kept, those of other frameworks too.
+//!
+//! # Profiles
+//! [`Profile::Plain`] adds `error` (the error's type) and `source` (`topic/partition/offset`), with the same rule of
+//! replacement. [`Profile::Envelope`] makes the value a JSON object that holds the readable record, the context and the
+//! exact bytes.
+
+mod context;
+mod encode;
+mod envelope;
+mod fingerprint;
+mod format;
+mod names;
+mod read;
+mod redaction;
+#[cfg(test)]
+mod round_trip_tests;
+mod rung;
+#[cfg(test)]
+mod test_support;
+mod text;
+mod time;
+
+pub use context::{DeadLetter, DeadLetterContext, short_id};
+pub use fingerprint::fingerprint;
+pub use format::{DeadLetterFormat, Profile};
+pub use names::*;
+pub use read::ReadError;
+pub use redaction::{Redaction, Redactor};
+pub use rung::Rung;

@@ -1,1 +1,53 @@
-//! An in-process Kafka broker.
+//! An in-process Kafka broker, for demonstrations and tests: no JVM, no container, no port to agree on.
+//!
+//! It speaks the real protocol on a loopback port, so every Kafka client can talk to it, and keeps its records in
+//! memory as the raw batches that came. Nothing is ever deleted by age or size or compacted, there is one broker, and
+//! there are no transactions and, so far, no group members; offsets of groups can be committed and read.
+//!
+//! ```
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use bezoar::embedded::{Api, Broker, Fault};
+//!
+//! let broker = Broker::start().await?;
+//! broker.create_topic("orders", 3)?;
+//! println!("bootstrap servers: {}", broker.bootstrap());
+//!
+//! // The next answer to a produce request is lost, though its records are written.
+//! let lost = broker.inject(Fault::on(Api::Produce).topic("orders").drop_after_effect());
+//! // … a client produces to it and notices …
+//! assert_eq!(lost.fired(), 0);
+//! assert_eq!(broker.end_offset("orders", 0), Some(0));
+//! broker.shutdown().await;
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(run()).unwrap();
+//! ```
+//!
+//! The broker proper is a state machine without I/O (`core`): requests and time go in, answers come out. Around it a
+//! thin server serves TCP, and in-memory pipes ([`Broker::connect`]) for tests in tokio's paused time.
+
+mod api;
+mod apis;
+mod batch;
+mod broker;
+mod builder;
+mod configs;
+mod core;
+mod error;
+mod fault;
+mod groups;
+mod log;
+mod request;
+mod server;
+mod shape;
+mod state;
+mod topics;
+
+pub use api::Api;
+pub use batch::{BatchWriter, StoredRecord};
+pub use broker::Broker;
+pub use builder::BrokerBuilder;
+pub use error::EmbeddedError;
+pub use fault::{Fault, FaultOn, Injected};
+#[doc(hidden)]
+pub use request::fuzz_request;

@@ -1,0 +1,51 @@
+//! One file per API: the versions served and what each changed, the shape of its requests, and the handler.
+
+pub(super) mod api_versions;
+pub(super) mod create_topics;
+pub(super) mod delete_groups;
+pub(super) mod delete_records;
+pub(super) mod delete_topics;
+pub(super) mod describe_configs;
+pub(super) mod describe_groups;
+pub(super) mod fetch;
+pub(super) mod find_coordinator;
+pub(super) mod init_producer_id;
+pub(super) mod list_groups;
+pub(super) mod list_offsets;
+pub(super) mod metadata;
+pub(super) mod offset_commit;
+pub(super) mod offset_fetch;
+pub(super) mod produce;
+mod touched;
+
+use std::sync::Arc;
+
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::TopicName;
+use kafka_protocol::protocol::StrBytes;
+pub(super) use touched::touched;
+use uuid::Uuid;
+
+use super::topics::Topics;
+
+/// No error.
+const OK: i16 = 0;
+
+fn text(text: impl Into<String>) -> StrBytes {
+    StrBytes::from_string(text.into())
+}
+
+/// The name of a topic that a request gives by name or, from version `ids_since` on, by id.
+fn resolve(
+    topics: &Topics,
+    version: i16,
+    ids_since: i16,
+    name: &TopicName,
+    id: Uuid,
+) -> Result<Arc<str>, ResponseError> {
+    if version >= ids_since {
+        topics.name_of(id).ok_or(ResponseError::UnknownTopicId)
+    } else {
+        topics.get(name).map(|topic| Arc::clone(&topic.name)).ok_or(ResponseError::UnknownTopicOrPartition)
+    }
+}

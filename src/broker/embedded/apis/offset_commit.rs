@@ -1,0 +1,91 @@
+//! OffsetCommit, versions 2 to 9.
+//!
+//! - 3: throttle time. 5: no more retention time. 6: leader epochs. 7: static members. 8: flexible.
+//! - 9: member epochs of KIP-848, and errors that go with them.
+//!
+//! Groups have no members yet: commits are taken from consumers that manage their partitions themselves
+//! (generation -1), and refused from members of groups that the broker does not have.
+
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::offset_commit_request::OffsetCommitRequestPartition;
+use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
+use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
+
+use super::super::core::Call;
+use super::super::groups::Committed;
+use super::super::shape::{Kind, Shape, always, between, since};
+use super::super::state::State;
+use super::OK;
+
+pub(in super::super) static SHAPE: Shape = Shape {
+    flexible: 8,
+    fields: &[
+        always(Kind::Text),
+        always(Kind::Fixed(4)),
+        always(Kind::Text),
+        since(7, Kind::Text),
+        between(2, 4, Kind::Fixed(8)),
+        always(Kind::Structs(&[
+            always(Kind::Text),
+            always(Kind::Structs(&[
+                always(Kind::Fixed(4)),
+                always(Kind::Fixed(8)),
+                since(6, Kind::Fixed(4)),
+                always(Kind::Text),
+            ])),
+        ])),
+    ],
+};
+
+/// The longest metadata text, in bytes, as in Kafka (`offset.metadata.max.bytes`).
+const MAX_METADATA: usize = 4096;
+
+pub(in super::super) fn handle(
+    state: &mut State,
+    call: &Call<'_>,
+    request: &OffsetCommitRequest,
+) -> OffsetCommitResponse {
+    let fenced = fence(state, call, request);
+    let topics = request.topics.iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|partition| {
+            let index = partition.partition_index;
+            let code = match call.errors.partition(&topic.name, index).or(fenced) {
+                Some(code) => code,
+                None => commit(state, &request.group_id, &topic.name, partition),
+            };
+            OffsetCommitResponsePartition::default().with_partition_index(index).with_error_code(code)
+        });
+        let partitions = partitions.collect();
+        OffsetCommitResponseTopic::default().with_name(topic.name.clone()).with_partitions(partitions)
+    });
+    let topics = topics.collect();
+    OffsetCommitResponse::default().with_topics(topics)
+}
+
+/// Why the group as a whole does not take the commit.
+fn fence(state: &State, call: &Call<'_>, request: &OffsetCommitRequest) -> Option<i16> {
+    let error = match state.groups.get(&request.group_id) {
+        _ if request.generation_id_or_member_epoch < 0 => return None,
+        Some(_) => ResponseError::UnknownMemberId,
+        None if call.version >= 9 => ResponseError::StaleMemberEpoch,
+        None => ResponseError::IllegalGeneration,
+    };
+    Some(error.code())
+}
+
+fn commit(state: &mut State, group: &str, topic: &str, partition: &OffsetCommitRequestPartition) -> i16 {
+    let index = partition.partition_index;
+    let known = state.topics.get(topic).filter(|topic| topic.log(index).is_some());
+    let Some(topic) = known else { return ResponseError::UnknownTopicOrPartition.code() };
+    let metadata = partition.committed_metadata.as_deref().unwrap_or_default();
+    if metadata.len() > MAX_METADATA {
+        return ResponseError::OffsetMetadataTooLarge.code();
+    }
+    let committed = Committed {
+        offset: partition.committed_offset,
+        leader_epoch: partition.committed_leader_epoch,
+        metadata: metadata.to_owned(),
+    };
+    state.groups.commit(group, &topic.name, index, committed);
+    OK
+}

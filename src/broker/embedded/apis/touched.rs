@@ -1,0 +1,92 @@
+use std::sync::Arc;
+
+use kafka_protocol::messages::TopicName;
+use uuid::Uuid;
+
+use super::super::api::Body;
+use super::super::topics::Topics;
+
+/// The topics, and the partitions where it gives them, that a request names; for faults to be matched against.
+pub(in super::super) fn touched(body: &Body, topics: &Topics) -> Vec<(Arc<str>, Option<i32>)> {
+    let named = |name: &TopicName, id: Uuid| -> Arc<str> {
+        if id.is_nil() { Arc::from(&***name) } else { topics.name_of(id).unwrap_or_default() }
+    };
+    let mut all = Vec::new();
+    let mut add = |topic: Arc<str>, partitions: &mut dyn Iterator<Item = i32>| {
+        all.extend(partitions.map(|partition| (Arc::clone(&topic), Some(partition))));
+    };
+    match body {
+        Body::Produce(request) => {
+            for topic in &request.topic_data {
+                let mut partitions = topic.partition_data.iter().map(|partition| partition.index);
+                add(named(&topic.name, topic.topic_id), &mut partitions);
+            }
+        }
+        Body::Fetch(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition);
+                add(named(&topic.topic, topic.topic_id), &mut partitions);
+            }
+        }
+        Body::ListOffsets(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition_index);
+                add(named(&topic.name, Uuid::nil()), &mut partitions);
+            }
+        }
+        Body::OffsetCommit(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition_index);
+                add(named(&topic.name, Uuid::nil()), &mut partitions);
+            }
+        }
+        Body::OffsetFetch(request) => {
+            for topic in request.topics.iter().flatten() {
+                add(named(&topic.name, Uuid::nil()), &mut topic.partition_indexes.iter().copied());
+            }
+            for topic in request.groups.iter().flat_map(|group| group.topics.iter().flatten()) {
+                add(named(&topic.name, Uuid::nil()), &mut topic.partition_indexes.iter().copied());
+            }
+        }
+        Body::DeleteRecords(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition_index);
+                add(named(&topic.name, Uuid::nil()), &mut partitions);
+            }
+        }
+        Body::Metadata(request) => {
+            let unnamed = TopicName::default();
+            all.extend(
+                request
+                    .topics
+                    .iter()
+                    .flatten()
+                    .map(|topic| (named(topic.name.as_ref().unwrap_or(&unnamed), topic.topic_id), None)),
+            );
+        }
+        Body::CreateTopics(request) => {
+            all.extend(request.topics.iter().map(|topic| (named(&topic.name, Uuid::nil()), None)));
+        }
+        Body::DeleteTopics(request) => {
+            let unnamed = TopicName::default();
+            all.extend(request.topic_names.iter().map(|name| (named(name, Uuid::nil()), None)));
+            all.extend(
+                request
+                    .topics
+                    .iter()
+                    .map(|topic| (named(topic.name.as_ref().unwrap_or(&unnamed), topic.topic_id), None)),
+            );
+        }
+        Body::DescribeConfigs(request) => {
+            let topics = request.resources.iter().filter(|resource| resource.resource_type == 2);
+            all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
+        }
+        Body::FindCoordinator(_)
+        | Body::DescribeGroups(_)
+        | Body::ListGroups(_)
+        | Body::ApiVersions(_)
+        | Body::InitProducerId(_)
+        | Body::DeleteGroups(_) => {}
+    }
+    all
+}

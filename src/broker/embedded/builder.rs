@@ -1,0 +1,93 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use tokio::net::TcpListener;
+
+use super::broker::Broker;
+use super::core::Core;
+use super::error::EmbeddedError;
+use super::server::Server;
+use super::state::{Settings, State};
+
+/// How an embedded broker is to be; made by [`Broker::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing listens before start() is awaited"]
+pub struct BrokerBuilder {
+    address: SocketAddr,
+    advertised_host: Option<String>,
+    default_partitions: i32,
+    auto_create_topics: bool,
+    max_request_bytes: usize,
+}
+
+impl BrokerBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            advertised_host: None,
+            default_partitions: 1,
+            auto_create_topics: false,
+            max_request_bytes: 100 << 20,
+        }
+    }
+
+    /// The port to listen on. Default 0: any that is free.
+    pub fn port(mut self, port: u16) -> Self {
+        self.address.set_port(port);
+        self
+    }
+
+    /// The address to listen on, port included. Default `127.0.0.1:0`. There is no access control: whoever reaches
+    /// the address can read and write.
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// The host that clients are told to connect to. Default: the address listened on, `127.0.0.1` where that is
+    /// all addresses.
+    pub fn advertised_host(mut self, host: impl Into<String>) -> Self {
+        self.advertised_host = Some(host.into());
+        self
+    }
+
+    /// The partitions of topics that are created without a number. Default 1.
+    pub fn default_partitions(mut self, partitions: i32) -> Self {
+        self.default_partitions = partitions;
+        self
+    }
+
+    /// Whether asking for a topic creates it, where the client allows that. Default false.
+    pub fn auto_create_topics(mut self, create: bool) -> Self {
+        self.auto_create_topics = create;
+        self
+    }
+
+    /// The largest request taken, in bytes; a connection that announces a larger one is closed. Default 100 MiB, as
+    /// in Kafka (`socket.request.max.bytes`).
+    pub fn max_request_bytes(mut self, bytes: usize) -> Self {
+        self.max_request_bytes = bytes;
+        self
+    }
+
+    /// Starts the broker on the runtime of the caller.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::Bind`] where the address cannot be listened on.
+    pub async fn start(self) -> Result<Broker, EmbeddedError> {
+        let bind = |source| EmbeddedError::Bind { address: self.address.to_string(), source };
+        let listener = TcpListener::bind(self.address).await.map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        let host = self.advertised_host.unwrap_or_else(|| match address.ip() {
+            ip if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+            ip => ip.to_string(),
+        });
+        let settings = Settings {
+            host,
+            port: address.port(),
+            default_partitions: self.default_partitions,
+            auto_create_topics: self.auto_create_topics,
+        };
+        let core = Core::new(State::new(settings, rand::random()));
+        Ok(Broker::new(Server::start(core, listener, self.max_request_bytes), address))
+    }
+}

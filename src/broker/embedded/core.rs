@@ -1,0 +1,211 @@
+//! The broker as a state machine without I/O: requests and time go in, answers come out.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kafka_protocol::protocol::{Encodable, HeaderVersion};
+
+use super::api::{Api, Body};
+use super::apis::{self, fetch::Wait};
+use super::fault::{Errors, Faults, Plan};
+use super::request::{Request, encode_answer};
+use super::state::State;
+
+/// Names a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
+/// The time, as whoever drives the core tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Now {
+    /// Since some fixed moment; never goes back.
+    pub(crate) elapsed: Duration,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) wall_millis: i64,
+}
+
+/// What happens to the broker.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A request arrived. A connection sends its next one after the answer to the last: this keeps answers in order
+    /// (Kafka, too, reads on only then).
+    Request(ConnectionId, Box<Request>),
+    /// A connection ended; what it waits for is forgotten.
+    Closed(ConnectionId),
+    /// Time passed, or the state was changed from outside.
+    Tick,
+}
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// This frame is to be sent, its length included.
+    Reply(Bytes),
+    /// Nothing is to be sent: the client wants no acknowledgement.
+    Silence,
+    /// The connection is to be closed.
+    Close,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) outcomes: Vec<(ConnectionId, Outcome)>,
+    /// When the core wants to be stepped again at the latest.
+    pub(crate) wake_at: Option<Duration>,
+}
+
+/// What a handler knows of the call besides its request.
+pub(crate) struct Call<'a> {
+    pub(crate) version: i16,
+    pub(crate) now: Now,
+    pub(crate) errors: &'a Errors,
+}
+
+/// The broker's state, and the requests that wait.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) state: State,
+    pub(crate) faults: Faults,
+    counts: HashMap<Api, u64>,
+    /// Requests that a fault delays.
+    held: Vec<Waiting>,
+    /// Fetches that wait for data.
+    parked: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    until: Duration,
+    connection: ConnectionId,
+    request: Box<Request>,
+    plan: Plan,
+}
+
+impl Core {
+    pub(crate) fn new(state: State) -> Self {
+        Self { state, faults: Faults::default(), counts: HashMap::new(), held: Vec::new(), parked: Vec::new() }
+    }
+
+    /// How many requests of a kind have arrived.
+    pub(crate) fn count(&self, api: Api) -> u64 {
+        self.counts.get(&api).copied().unwrap_or(0)
+    }
+
+    /// Takes one input at a time that never goes back, and says what is to be done.
+    pub(crate) fn step(&mut self, now: Now, input: Input) -> Effects {
+        let mut effects = Effects::default();
+        match input {
+            Input::Request(connection, request) => self.admit(now, connection, request, &mut effects),
+            Input::Closed(connection) => {
+                self.held.retain(|waiting| waiting.connection != connection);
+                self.parked.retain(|waiting| waiting.connection != connection);
+            }
+            Input::Tick => {}
+        }
+        let (due, held) = self.held.drain(..).partition(|waiting| waiting.until <= now.elapsed);
+        self.held = held;
+        for waiting in Vec::from_iter::<Vec<Waiting>>(due) {
+            self.run(now, waiting, &mut effects);
+        }
+        self.wake_parked(now, &mut effects);
+        effects.wake_at = self.held.iter().chain(&self.parked).map(|waiting| waiting.until).min();
+        effects
+    }
+
+    fn admit(&mut self, now: Now, connection: ConnectionId, request: Box<Request>, effects: &mut Effects) {
+        *self.counts.entry(request.api).or_default() += 1;
+        let plan = if self.faults.concern(request.api) {
+            let touched = apis::touched(&request.body, &self.state.topics);
+            let touched: Vec<_> = touched.iter().map(|(topic, partition)| (&**topic, *partition)).collect();
+            self.faults.plan(request.api, &touched)
+        } else {
+            Plan::default()
+        };
+        let until = now.elapsed.saturating_add(plan.delay);
+        let waiting = Waiting { until, connection, request, plan };
+        if waiting.until > now.elapsed {
+            self.held.push(waiting);
+        } else {
+            self.run(now, waiting, effects);
+        }
+    }
+
+    fn run(&mut self, now: Now, mut waiting: Waiting, effects: &mut Effects) {
+        if waiting.plan.drop_before {
+            effects.outcomes.push((waiting.connection, Outcome::Close));
+            return;
+        }
+        match self.perform(now, &waiting, Wait::Allowed) {
+            Ok(outcome) => effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome))),
+            Err(longest) => {
+                waiting.until = now.elapsed.saturating_add(longest);
+                self.parked.push(waiting);
+            }
+        }
+    }
+
+    /// Looks at the parked fetches whose time is over or whose partitions changed.
+    fn wake_parked(&mut self, now: Now, effects: &mut Effects) {
+        let changed = self.state.take_changed();
+        let parked = std::mem::take(&mut self.parked);
+        for waiting in parked {
+            let over = waiting.until <= now.elapsed;
+            let Body::Fetch(request) = &waiting.request.body else { continue };
+            if !over && !apis::fetch::watches(request, waiting.request.version, &changed, &self.state.topics) {
+                self.parked.push(waiting);
+                continue;
+            }
+            match self.perform(now, &waiting, if over { Wait::Over } else { Wait::Allowed }) {
+                Ok(outcome) => effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome))),
+                Err(_) => self.parked.push(waiting),
+            }
+        }
+    }
+
+    /// Serves a request; a fetch without enough data says how long it wants to wait.
+    fn perform(&mut self, now: Now, waiting: &Waiting, wait: Wait) -> Result<Outcome, Duration> {
+        let Waiting { request, plan, .. } = waiting;
+        let state = &mut self.state;
+        let call = Call { version: request.version, now, errors: &plan.errors };
+        Ok(match &request.body {
+            Body::Produce(body) => match apis::produce::handle(state, &call, body) {
+                apis::produce::Done::Answer(answer) => reply(request, &answer),
+                apis::produce::Done::Silence => Outcome::Silence,
+                apis::produce::Done::Close => Outcome::Close,
+            },
+            Body::Fetch(body) => reply(request, &apis::fetch::handle(state, &call, body, wait)?),
+            Body::ListOffsets(body) => reply(request, &apis::list_offsets::handle(state, &call, body)),
+            Body::Metadata(body) => reply(request, &apis::metadata::handle(state, &call, body)),
+            Body::OffsetCommit(body) => reply(request, &apis::offset_commit::handle(state, &call, body)),
+            Body::OffsetFetch(body) => reply(request, &apis::offset_fetch::handle(state, &call, body)),
+            Body::FindCoordinator(body) => reply(request, &apis::find_coordinator::handle(state, &call, body)),
+            Body::DescribeGroups(body) => reply(request, &apis::describe_groups::handle(state, &call, body)),
+            Body::ListGroups(body) => reply(request, &apis::list_groups::handle(state, &call, body)),
+            Body::ApiVersions(body) => reply(request, &apis::api_versions::handle(&call, body)),
+            Body::CreateTopics(body) => reply(request, &apis::create_topics::handle(state, &call, body)),
+            Body::DeleteTopics(body) => reply(request, &apis::delete_topics::handle(state, &call, body)),
+            Body::DeleteRecords(body) => reply(request, &apis::delete_records::handle(state, &call, body)),
+            Body::InitProducerId(body) => reply(request, &apis::init_producer_id::handle(state, &call, body)),
+            Body::DescribeConfigs(body) => reply(request, &apis::describe_configs::handle(state, &call, body)),
+            Body::DeleteGroups(body) => reply(request, &apis::delete_groups::handle(state, &call, body)),
+        })
+    }
+}
+
+impl Plan {
+    fn after_effect(&self, outcome: Outcome) -> Outcome {
+        if self.drop_after { Outcome::Close } else { outcome }
+    }
+}
+
+fn reply<R: Encodable + HeaderVersion>(request: &Request, answer: &R) -> Outcome {
+    match encode_answer(answer, request.answer_version(), request.correlation_id) {
+        Ok(frame) => Outcome::Reply(frame),
+        Err(cause) => {
+            tracing::error!(api = %request.api, version = request.version, cause, "answer cannot be encoded");
+            Outcome::Close
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Consumer groups: so far, those that have committed offsets.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    by_id: BTreeMap<String, Group>,
+}
+
+/// One group's committed offsets.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    offsets: BTreeMap<Arc<str>, BTreeMap<i32, Committed>>,
+}
+
+/// A committed offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) offset: i64,
+    pub(crate) leader_epoch: i32,
+    pub(crate) metadata: String,
+}
+
+impl Groups {
+    pub(crate) fn get(&self, id: &str) -> Option<&Group> {
+        self.by_id.get(id)
+    }
+
+    /// The ids of all groups, in order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.by_id.keys().map(String::as_str)
+    }
+
+    /// Commits an offset; the group comes into being with its first.
+    pub(crate) fn commit(&mut self, id: &str, topic: &Arc<str>, partition: i32, committed: Committed) {
+        if !self.by_id.contains_key(id) {
+            self.by_id.insert(id.to_owned(), Group::default());
+        }
+        if let Some(group) = self.by_id.get_mut(id) {
+            group.offsets.entry(Arc::clone(topic)).or_default().insert(partition, committed);
+        }
+    }
+
+    /// Deletes a group; false where there is none.
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
+        self.by_id.remove(id).is_some()
+    }
+
+    /// Forgets the offsets of a topic that is being deleted.
+    pub(crate) fn forget_topic(&mut self, topic: &str) {
+        for group in self.by_id.values_mut() {
+            group.offsets.remove(topic);
+        }
+    }
+}
+
+impl Group {
+    pub(crate) fn committed(&self, topic: &str, partition: i32) -> Option<&Committed> {
+        self.offsets.get(topic)?.get(&partition)
+    }
+
+    /// All that is committed, by topic.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<str>, &BTreeMap<i32, Committed>)> {
+        self.offsets.iter()
+    }
+}

@@ -1,0 +1,235 @@
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::context::{DeadLetter, DeadLetterContext};
+use super::format::{DeadLetterFormat, Profile};
+use super::read::ReadError;
+use super::rung::Rung;
+use super::text::cut;
+use super::time;
+use crate::policy::Category;
+use crate::record::{Header, RecordId, TopicPartition};
+
+/// A dead letter as one JSON object: fields that people can read, and beside them the exact bytes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Envelope {
+    #[serde(default)]
+    id: String,
+    original_topic: String,
+    original_partition: i32,
+    original_offset: i64,
+    /// As text, bytes that are not UTF-8 replaced.
+    #[serde(default)]
+    original_key: Option<String>,
+    /// The parsed JSON, or `{"raw": text}` where the value is none; null for a tombstone.
+    #[serde(default)]
+    original_value: Value,
+    /// As text, the last one of each name.
+    #[serde(default)]
+    original_headers: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    error_category: String,
+    #[serde(default)]
+    error_type: String,
+    #[serde(default)]
+    error_message: String,
+    #[serde(default)]
+    stack_trace: Option<String>,
+    #[serde(default)]
+    first_failed_at: Option<String>,
+    #[serde(default)]
+    last_failed_at: Option<String>,
+    /// Attempts after the first one.
+    #[serde(default)]
+    retry_count: Option<u32>,
+    #[serde(default)]
+    consumer_id: Option<String>,
+    #[serde(default)]
+    consumer_version: Option<String>,
+    // The three fields that replay tools of this convention fill in.
+    #[serde(default)]
+    replayed: bool,
+    #[serde(default)]
+    replayed_at: Option<String>,
+    #[serde(default)]
+    replay_result: Option<String>,
+    // What the convention does not have.
+    #[serde(default)]
+    consumer_group: Option<String>,
+    #[serde(default)]
+    original_topic_id: Option<String>,
+    #[serde(default)]
+    original_timestamp: Option<String>,
+    #[serde(default)]
+    replay_count: u32,
+    #[serde(default)]
+    fingerprint: Option<String>,
+    #[serde(default)]
+    truncated: Option<String>,
+    #[serde(default)]
+    original_bytes: Option<Exact>,
+}
+
+/// The exact bytes of the original in base64: headers as pairs of name and value, in their order.
+#[derive(Debug, Serialize, Deserialize)]
+struct Exact {
+    #[serde(default)]
+    key: Option<String>,
+    #[serde(default)]
+    value: Option<String>,
+    #[serde(default)]
+    headers: Vec<(String, Option<String>)>,
+}
+
+impl Envelope {
+    /// The version of the layout, the value of the header `bezoar.envelope`.
+    pub(super) const VERSION: &str = "1";
+
+    pub(super) fn of(letter: &DeadLetter, format: &DeadLetterFormat, rung: Rung) -> Self {
+        let context = &letter.context;
+        let backtrace = context.backtrace.as_deref().filter(|_| format.backtrace_limit > 0);
+        let key = letter.key.as_ref().filter(|_| rung.keeps_key());
+        let value = letter.value.as_ref().filter(|_| rung.keeps_value());
+        let headers: Vec<&Header> = match rung.keeps_headers() {
+            true => letter.user_headers(format.has(Profile::Plain)).collect(),
+            false => Vec::new(),
+        };
+        let readable = |header: &&Header| (lossy(&header.name), header.value.as_ref().map(lossy));
+        let exact =
+            |header: &&Header| (BASE64.encode(&header.name), header.value.as_ref().map(|value| BASE64.encode(value)));
+        Self {
+            id: context.id(),
+            original_topic: context.source.partition.topic().into(),
+            original_partition: context.source.partition.partition(),
+            original_offset: context.source.offset,
+            original_key: key.map(lossy),
+            original_value: value.map(readable_value).unwrap_or_default(),
+            original_headers: headers.iter().map(readable).collect(),
+            error_category: context.category.to_string(),
+            error_type: cut(&context.error_type, format.message_limit).into(),
+            error_message: cut(&context.message, format.message_limit).into(),
+            stack_trace: backtrace.map(|text| cut(text, format.backtrace_limit).into()),
+            first_failed_at: context.first_failed_at.map(time::text),
+            last_failed_at: context.last_failed_at.map(time::text),
+            retry_count: context.attempts.map(|attempts| attempts.saturating_sub(1)),
+            consumer_id: context.consumer_id.clone(),
+            consumer_version: context.consumer_version.clone(),
+            replayed: false,
+            replayed_at: None,
+            replay_result: None,
+            consumer_group: context.group.clone(),
+            original_topic_id: context.source.topic_id.map(|id| id.to_string()),
+            original_timestamp: context.source_timestamp.map(time::text),
+            replay_count: context.replay_count,
+            fingerprint: Some(context.fingerprint.clone()),
+            truncated: rung.truncated().map(Into::into),
+            original_bytes: Some(Exact {
+                key: key.map(|key| BASE64.encode(key)),
+                value: value.map(|value| BASE64.encode(value)),
+                headers: headers.iter().map(exact).collect(),
+            }),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Bytes {
+        // Writing to memory fails only for maps whose keys are no texts; there are none here.
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+
+    /// Reads an envelope; `None` where `value` is something else.
+    pub(super) fn from_json(value: &[u8]) -> Option<Self> {
+        // Most values are no envelopes: don't parse megabytes to find that out.
+        let object = value.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+        object.then(|| serde_json::from_slice(value).ok()).flatten()
+    }
+
+    /// The dead letter in the envelope. Where there are no exact bytes (others write such envelopes too), they are made
+    /// from the readable fields.
+    pub(super) fn into_dead_letter(self) -> Result<DeadLetter, ReadError> {
+        let context = self.context()?;
+        let rung = self.truncated.as_deref().map_or(Rung::Full, Rung::flagged_by);
+        let (key, value, headers) = match self.original_bytes {
+            Some(exact) => {
+                let headers = exact.headers.into_iter().map(|(name, value)| {
+                    Ok(Header {
+                        name: decode("headers", name)?,
+                        value: value.map(|value| decode("headers", value)).transpose()?,
+                    })
+                });
+                (
+                    exact.key.map(|key| decode("key", key)).transpose()?,
+                    exact.value.map(|value| decode("value", value)).transpose()?,
+                    headers.collect::<Result<_, _>>()?,
+                )
+            }
+            None => (
+                self.original_key.map(Bytes::from),
+                bytes_of(self.original_value),
+                self.original_headers
+                    .into_iter()
+                    .map(|(name, value)| Header { name: name.into(), value: value.map(Bytes::from) })
+                    .collect(),
+            ),
+        };
+        Ok(DeadLetter { key, value, headers, context, rung })
+    }
+
+    fn context(&self) -> Result<DeadLetterContext, ReadError> {
+        let (partition, offset) = (self.original_partition, self.original_offset);
+        if partition < 0 || offset < 0 {
+            let coordinates = format!("{}/{partition}/{offset}", self.original_topic);
+            return Err(ReadError::invalid("original_partition and original_offset", coordinates));
+        }
+        let source = RecordId {
+            topic_id: self.original_topic_id.as_deref().and_then(|id| id.parse().ok()),
+            partition: TopicPartition::new(self.original_topic.as_str(), partition),
+            offset,
+        };
+        let category = self.error_category.parse().unwrap_or(Category::Unknown);
+        let time = |text: &Option<String>| text.as_deref().and_then(time::parse);
+        let bare = DeadLetterContext::bare(source, category, self.error_type.clone(), self.error_message.clone());
+        Ok(DeadLetterContext {
+            source_timestamp: time(&self.original_timestamp),
+            group: self.consumer_group.clone(),
+            attempts: self.retry_count.map(|retries| retries.saturating_add(1)),
+            backtrace: self.stack_trace.clone(),
+            first_failed_at: time(&self.first_failed_at),
+            last_failed_at: time(&self.last_failed_at),
+            consumer_id: self.consumer_id.clone(),
+            consumer_version: self.consumer_version.clone(),
+            replay_count: self.replay_count,
+            fingerprint: self.fingerprint.clone().unwrap_or(bare.fingerprint.clone()),
+            ..bare
+        })
+    }
+}
+
+fn lossy(bytes: &Bytes) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn readable_value(value: &Bytes) -> Value {
+    serde_json::from_slice(value).unwrap_or_else(|_| json!({ "raw": lossy(value) }))
+}
+
+fn bytes_of(value: Value) -> Option<Bytes> {
+    match value {
+        Value::Null => None,
+        Value::Object(object) if object.len() == 1 && object.get("raw").is_some_and(Value::is_string) => {
+            object.get("raw").and_then(Value::as_str).map(|text| Bytes::copy_from_slice(text.as_bytes()))
+        }
+        value => Some(value.to_string().into()),
+    }
+}
+
+fn decode(field: &'static str, text: String) -> Result<Bytes, ReadError> {
+    match BASE64.decode(&text) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(error) => Err(ReadError::invalid(format!("original_bytes.{field}"), error)),
+    }
+}

@@ -1,0 +1,46 @@
+use chrono::{DateTime, Datelike, SecondsFormat};
+
+/// Milliseconds since the Unix epoch as RFC 3339 in UTC. A record's timestamp can be any number: outside the years that
+/// the format knows it stays a decimal number.
+pub(super) fn text(millis: i64) -> String {
+    match DateTime::from_timestamp_millis(millis) {
+        Some(time) if (0..=9999).contains(&time.year()) => time.to_rfc3339_opts(SecondsFormat::Millis, true),
+        _ => millis.to_string(),
+    }
+}
+
+/// Reads what [`text`] writes, and RFC 3339 in general.
+pub(super) fn parse(text: &str) -> Option<i64> {
+    match text.parse() {
+        Ok(millis) => Some(millis),
+        Err(_) => DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp_millis()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_are_utc_with_millis() {
+        assert_eq!(text(1_705_314_600_007), "2024-01-15T10:30:00.007Z");
+        assert_eq!(text(-1), "1969-12-31T23:59:59.999Z");
+        assert_eq!(text(i64::MAX), i64::MAX.to_string());
+        assert_eq!(parse("2024-01-15T11:30:00+01:00"), Some(1_705_314_600_000));
+        assert_eq!(parse("yesterday"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn times_round_trip(millis in prop_oneof![any::<i64>(), -70_000_000_000_000..300_000_000_000_000i64]) {
+            prop_assert_eq!(parse(&text(millis)), Some(millis));
+        }
+
+        #[test]
+        fn garbage_never_panics(text in "\\PC{0,30}") {
+            let _ = parse(&text);
+        }
+    }
+}
