@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::process::ExitCode;
 
 use bezoar::broker::ConnectionSettings;
 use bezoar::consumer::ConsumerSettings;
@@ -36,8 +37,18 @@ fn read_settings() -> Result<ConsumerSettings, Box<dyn Error>> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let settings = read_settings().inspect_err(|error| eprintln!("{error}"))?;
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("config_file: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let settings = read_settings()?;
     println!("group {}, commits every {:?}", settings.group, settings.commit_interval);
 
     let broker = Broker::start().await?;
