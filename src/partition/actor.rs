@@ -212,9 +212,9 @@ where
         let on_wait = || {
             reported = from < to && settle(&self.context, &self.ownership, from, to).is_ok();
         };
+        let hooks = (&self.context.hooks, &self.context.events);
         let delivered =
-            deliver(&self.context, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait)
-                .await;
+            deliver(hooks, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait).await;
         if reported {
             self.ownership.reported(to);
             state.unreported = (to, to);
