@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bezoar::dead_letter::{self as names, DeadLetter, DeadLetterFormat, Profile, Rung};
+use bezoar::dead_letter::{DeadLetter, DeadLetterFormat, Profile, Rung, names};
 use bezoar::record::{Header, ProducerRecord};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
