@@ -10,7 +10,7 @@ use super::judge::{Judged, judge, settle};
 use super::message::PartitionMessage;
 use super::ownership::Ownership;
 use crate::broker::Feed;
-use crate::handler::{Decoder, Delivery, FactoryContext, Handler, HandlerFactory, Outbox};
+use crate::handler::{Decoder, Delivery, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
 use crate::isolation::guard::{Contained, Guarded};
 use crate::record::{Record, RecordBatch};
 
@@ -18,7 +18,7 @@ use crate::record::{Record, RecordBatch};
 pub(crate) struct PartitionActor<D, F> {
     pub(crate) ownership: Arc<Ownership>,
     pub(crate) context: Arc<PartitionContext>,
-    pub(crate) decoder: D,
+    pub(crate) decoder: Arc<D>,
     pub(crate) factory: Arc<F>,
     pub(crate) limits: TopicLimits,
     pub(crate) creation: FactoryContext,
@@ -57,9 +57,12 @@ where
     type Arguments = ();
 
     async fn pre_start(&self, myself: ActorRef<PartitionMessage>, (): ()) -> Result<Self::State, ActorProcessingErr> {
-        let created = Guarded::new(async { self.factory.create(self.creation.clone()).await }).await;
-        let handler = match created {
-            Ok(Ok(handler)) => Contained::new(handler),
+        let created = Guarded::new(async {
+            let handler = self.factory.create(self.creation.clone()).await?;
+            Ok::<_, FactoryError>((Contained::new((*self.decoder).clone()), Contained::new(handler)))
+        });
+        let (decoder, handler) = match created.await {
+            Ok(Ok(made)) => made,
             Ok(Err(error)) => return Err(infrastructure(format!("the handler factory failed: {error}"))),
             Err(report) => {
                 let place = report.location.unwrap_or_else(|| "an unknown place".to_owned());
@@ -72,7 +75,7 @@ where
         // An actor that is gone misses nothing: its successor asks the feed when it starts.
         self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
         Ok(PartitionState {
-            decoder: Contained::new(self.decoder.clone()),
+            decoder,
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
             unreported: (position, position),

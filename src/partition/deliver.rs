@@ -64,7 +64,10 @@ where
         Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
         Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
         Some(Err(report)) => Delivered::Lost(Fault::Panic(Box::new(report))),
-        None => Delivered::Lost(Fault::Timeout(limit.unwrap_or_default())),
+        None => Delivered::Lost(Fault::Timeout {
+            limit: limit.unwrap_or_default(),
+            unacknowledged: outbox.unacknowledged(),
+        }),
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ractor::ActorRef;
 
 use super::actor::SupervisorActor;
@@ -56,13 +58,15 @@ impl SupervisorActor {
         let Some(managed) = state.current(key) else { return };
         managed.ownership.stop();
         managed.ownership.feed.close();
-        let from = managed.ownership.position();
+        let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
         let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
         let _ = state.context.offsets.cast(closed);
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
         let (myself, key) = (myself.clone(), key.clone());
         tokio::spawn(async move {
+            // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
+            ownership.all_acknowledged().await;
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
             let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
             let _ = myself.cast(SupervisorMessage::Reassign { key, result });

@@ -132,7 +132,7 @@ where
             Delivered::Lost(Fault::Panic(report)) => {
                 Outcome::Panicked { message: report.message, location: report.location }
             }
-            Delivered::Lost(Fault::Timeout(_)) => Outcome::TimedOut,
+            Delivered::Lost(Fault::Timeout { .. }) => Outcome::TimedOut,
             Delivered::Gone(reason) => Outcome::Gone { reason },
         }
     }
