@@ -145,6 +145,11 @@ impl Reader {
             }
         };
         if let Some(undecodable) = undecodable(&error) {
+            if undecodable.connection_lost {
+                self.clients.give_up(&lease).await;
+            } else {
+                self.lease = Some(lease);
+            }
             if matches!(self.cursor.on_undecodable(max_bytes, undecodable.control), Next::Stop) {
                 return Err(Trouble::Stop(SourceProblem::Failed(unreadable(doing, &undecodable.cause))));
             }
