@@ -208,3 +208,6 @@ async fn send(mut writer: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Byt
     }
     writer.shutdown().await
 }
+
+#[cfg(test)]
+mod tests;
