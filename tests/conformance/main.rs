@@ -8,6 +8,7 @@ mod fixture;
 mod gaps;
 mod offsets;
 mod outages;
+mod pipes;
 mod produce;
 mod reading;
 mod rskafka_limits;

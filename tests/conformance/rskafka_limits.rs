@@ -29,7 +29,7 @@ pub(crate) async fn a_null_header_stops_the_reading_after_what_is_before_it(fixt
     assert_eq!(reading.values(5).await, ["0", "1", "2", "3", "4"]);
     let text = failure(&reading).await;
     assert!(text.contains(&format!("{topic}/0 at offset 5")), "{text}");
-    assert!(text.contains("native adapter can") && text.contains("docs/limits.md"), "{text}");
+    assert!(text.contains("native adapter") && text.contains("docs/limits.md"), "{text}");
 }
 
 pub(crate) async fn an_unknown_compression_stops_the_reading_with_a_remedy(fixture: &Fixture) {
