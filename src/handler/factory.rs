@@ -134,6 +134,12 @@ where
     HandlerFn { handle, message: std::marker::PhantomData }
 }
 
+impl<F: Clone, M> Clone for HandlerFn<F, M> {
+    fn clone(&self) -> Self {
+        Self { handle: self.handle.clone(), message: std::marker::PhantomData }
+    }
+}
+
 impl<F, M> std::fmt::Debug for HandlerFn<F, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("HandlerFn")

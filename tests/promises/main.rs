@@ -1,0 +1,13 @@
+//! What the product promises, one file per promise, held against the embedded broker; those tests that inject no faults
+//! run on a real one as well, where `KAFKA_BOOTSTRAP` names it.
+
+mod crash;
+mod never_stuck;
+mod no_c;
+mod no_surprise;
+mod nobody_dragged_down;
+mod nothing_changed;
+mod nothing_lost;
+mod order;
+mod pipes;
+mod support;
