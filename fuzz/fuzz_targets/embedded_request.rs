@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use bezoar::embedded::{Api, BatchWriter, Broker, fuzz_request};
+use bezoar::embedded::{Api, BatchWriter, Broker, fuzz_frame};
 use bezoar::record::Header;
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
@@ -117,7 +117,7 @@ async fn converse(sent: Vec<Sent>) {
     let mut connection = broker.connect();
     for sent in sent {
         let frame = sent.into_frame();
-        let understood = fuzz_request(&frame);
+        let understood = fuzz_frame(&frame);
         match ask(&mut connection, &frame).await {
             Answer::Frame(answer) => {
                 assert!(understood, "what cannot be decoded is not answered");
