@@ -5,9 +5,6 @@
 //! creates the topics `orders` and `orders.dlq` and removes what it made; where one of them or the group `fulfilment` is
 //! there already it refuses to start. It gives up after 30 s, or as many as `ORDERS_TIMEOUT` says.
 
-#[path = "support/groups.rs"]
-mod groups;
-
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -96,7 +93,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
     let settings = ConnectionSettings::new([&bootstrap]);
     let ports = rskafka::connect(settings).await?;
-    refuse_if_anything_exists(&bootstrap, &ports).await?;
+    refuse_if_anything_exists(&ports).await?;
     let outcome = demonstrate(&bootstrap, &ports, limit).await;
     let cleaned = clean_up(&ports).await;
     outcome?;
@@ -164,14 +161,12 @@ async fn first_dead_letter(ports: &Ports, limit: Duration) -> Result<String, Box
 }
 
 /// The topics and the group could be somebody's: nothing is touched then.
-async fn refuse_if_anything_exists(bootstrap: &str, ports: &Ports) -> Result<(), Box<dyn Error>> {
+async fn refuse_if_anything_exists(ports: &Ports) -> Result<(), Box<dyn Error>> {
     let topics = ports.admin.topics(vec!["orders".into(), "orders.dlq".into()]).await?;
     if let Some(topic) = topics.into_iter().flatten().next() {
         return Err(format!("topic {:?} exists already; this demonstration would mix with it", topic.name).into());
     }
-    // Waits, too, until the cluster has a coordinator for the group: on a fresh one that takes a moment.
-    ports.offsets.fetch(GROUP.into(), vec![TopicPartition::new("orders", 0)]).await?;
-    if groups::exists(bootstrap, GROUP).await? {
+    if ports.offsets.group_exists(GROUP.into()).await? {
         return Err(format!("group {GROUP:?} exists already; this demonstration would mix with it").into());
     }
     Ok(())

@@ -119,6 +119,10 @@ impl OffsetStore for Memory {
         done(results)
     }
 
+    fn group_exists(&self, _: String) -> BoxFuture<Result<bool, BrokerError>> {
+        Box::pin(ready(Ok(false)))
+    }
+
     fn delete_group(&self, _: String) -> BoxFuture<Result<(), BrokerError>> {
         done(())
     }

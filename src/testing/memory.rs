@@ -87,6 +87,10 @@ impl OffsetStore for Memory {
         ready(Ok(offsets.iter().map(|_| Ok(())).collect()))
     }
 
+    fn group_exists(&self, _: String) -> BoxFuture<Result<bool, BrokerError>> {
+        ready(Ok(false))
+    }
+
     fn delete_group(&self, _: String) -> BoxFuture<Result<(), BrokerError>> {
         ready(Ok(()))
     }

@@ -2,7 +2,8 @@ use bytes::Bytes;
 use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    FindCoordinatorRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
+    FindCoordinatorRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -135,6 +136,12 @@ const COMMITTED: &[Field] = &[int32(1), int64(1), int32(5), text(1), int16(1)];
 api! { DeleteGroupsRequest "DeleteGroups", 0 to 2:
     int32(0),
     structs(0, &[text(0), int16(0)]),
+}
+
+api! { ListGroupsRequest "ListGroups", 0 to 2:
+    int32(1),
+    int16(0),
+    structs(0, &[text(0), text(0)]),
 }
 
 #[cfg(test)]

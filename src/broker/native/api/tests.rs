@@ -6,6 +6,7 @@ use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
+use kafka_protocol::messages::list_groups_response::ListedGroup;
 use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_protocol::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -17,8 +18,8 @@ use kafka_protocol::messages::offset_fetch_response::{
 };
 use kafka_protocol::messages::{
     ApiVersionsResponse, BrokerId, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
-    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, ListOffsetsResponse, MetadataResponse,
-    OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
+    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, ListGroupsResponse, ListOffsetsResponse,
+    MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -146,6 +147,12 @@ impl Sample for DeleteGroupsRequest {
     }
 }
 
+impl Sample for ListGroupsRequest {
+    fn sample(_: i16) -> ListGroupsResponse {
+        ListGroupsResponse::default().with_groups(two(ListedGroup::default().with_group_id(GroupId(text()))))
+    }
+}
+
 /// The frame of an answer, correlation id 0.
 fn frame<R: Sample>(version: i16) -> BytesMut {
     let mut frame = BytesMut::new();
@@ -180,6 +187,7 @@ fn every_answer_is_read_to_its_end() {
     every_version_is_read_to_its_end::<OffsetCommitRequest>();
     every_version_is_read_to_its_end::<OffsetFetchRequest>();
     every_version_is_read_to_its_end::<DeleteGroupsRequest>();
+    every_version_is_read_to_its_end::<ListGroupsRequest>();
 }
 
 #[test]
@@ -233,5 +241,6 @@ proptest! {
         survives::<OffsetCommitRequest>(&changes, cut);
         survives::<OffsetFetchRequest>(&changes, cut);
         survives::<DeleteGroupsRequest>(&changes, cut);
+        survives::<ListGroupsRequest>(&changes, cut);
     }
 }
