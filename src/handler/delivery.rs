@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -109,7 +110,9 @@ impl fmt::Debug for Delivery {
 pub(crate) struct Outbox {
     producer: Producer,
     queue: OnceLock<mpsc::UnboundedSender<Outgoing>>,
-    pending: Mutex<Pending>,
+    /// Whether `pending` may hold something: deliveries that send nothing, which is most, need no lock.
+    sent: AtomicBool,
+    pending: Mutex<Vec<Pending>>,
 }
 
 struct Outgoing {
@@ -132,16 +135,16 @@ impl Outgoing {
 
 type Acknowledged = oneshot::Receiver<Result<(), ProducerError>>;
 
-#[derive(Default)]
+/// A record sent onward by one delivery.
 struct Pending {
-    /// Offset and attempt of the delivery in progress.
-    current: Option<(i64, u32)>,
-    acknowledgements: Vec<Acknowledged>,
+    offset: i64,
+    attempt: u32,
+    acknowledged: Acknowledged,
 }
 
 impl Outbox {
     pub(crate) fn new(producer: Producer) -> Self {
-        Self { producer, queue: OnceLock::new(), pending: Mutex::default() }
+        Self { producer, queue: OnceLock::new(), sent: AtomicBool::new(false), pending: Mutex::default() }
     }
 
     /// Queues a record; one task, started with the first, keeps the order.
@@ -155,32 +158,25 @@ impl Outbox {
         let _ = queue.send(outgoing);
     }
 
-    /// Begins a delivery: what an earlier one left is not waited for.
-    pub(crate) fn begin(&self, offset: i64, attempt: u32) {
-        *self.lock() = Pending { current: Some((offset, attempt)), acknowledgements: Vec::new() };
-    }
-
     fn track(&self, offset: i64, attempt: u32, acknowledged: Acknowledged) {
-        let mut pending = self.lock();
-        if pending.current == Some((offset, attempt)) {
-            pending.acknowledgements.push(acknowledged);
+        self.lock().push(Pending { offset, attempt, acknowledged });
+        self.sent.store(true, Ordering::Release);
+    }
+
+    /// Waits until everything sent by the delivery of `offset` with this attempt number is acknowledged. What other
+    /// deliveries left, or send by a kept clone, is not waited for.
+    pub(crate) async fn acknowledged(&self, offset: i64, attempt: u32) -> Result<(), ProducerError> {
+        if !self.sent.swap(false, Ordering::AcqRel) {
+            return Ok(());
         }
-    }
-
-    /// Whether the delivery in progress has sent anything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().acknowledgements.is_empty()
-    }
-
-    /// Waits until everything sent by the delivery in progress is acknowledged.
-    pub(crate) async fn acknowledged(&self) -> Result<(), ProducerError> {
-        loop {
-            let Some(next) = self.lock().acknowledgements.pop() else { return Ok(()) };
-            next.await.unwrap_or(Err(ProducerError::Closed))?;
+        let pending = std::mem::take(&mut *self.lock());
+        for sent in pending.into_iter().filter(|sent| (sent.offset, sent.attempt) == (offset, attempt)) {
+            sent.acknowledged.await.unwrap_or(Err(ProducerError::Closed))?;
         }
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
