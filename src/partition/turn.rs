@@ -5,8 +5,8 @@ use tokio::time::Instant;
 /// A partition's turn on its lane: over after a while, so that the lane's other partitions and timers get theirs even
 /// if no handler ever waits.
 ///
-/// Yielding costs the lane a look at its timers and sockets, about as much as ten fast records, and reading the clock
-/// about half a record. So a slow handler yields as soon as the clock is read, and a fast one rarely.
+/// Yielding costs the lane a look at its timers and sockets, which is a system call and as much as several fast
+/// records. So a slow handler yields whenever the clock is read, and a fast one rarely.
 #[derive(Debug)]
 pub(super) struct Turn {
     began: Instant,
