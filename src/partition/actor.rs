@@ -11,14 +11,14 @@ use super::message::PartitionMessage;
 use super::ownership::Ownership;
 use crate::broker::Feed;
 use crate::handler::{Decoder, Delivery, FactoryContext, Handler, HandlerFactory, Outbox};
-use crate::isolation::guard::{Contained, Guarded};
+use crate::isolation::guard::{Contained, Guarded, guarded};
 use crate::record::{Record, RecordBatch};
 
 /// One incarnation: processes the records of its ownership's feed strictly in order.
 pub(crate) struct PartitionActor<D, F> {
     pub(crate) ownership: Arc<Ownership>,
     pub(crate) context: Arc<PartitionContext>,
-    pub(crate) decoder: D,
+    pub(crate) decoder: Arc<D>,
     pub(crate) factory: Arc<F>,
     pub(crate) limits: TopicLimits,
     pub(crate) creation: FactoryContext,
@@ -66,13 +66,18 @@ where
                 return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
             }
         };
+        // Cloning is user code, too: here a panic of it costs a restart, on the supervisor it would end everything.
+        let decoder = match guarded(|| D::clone(&self.decoder)) {
+            Ok(decoder) => Contained::new(decoder),
+            Err(report) => return Err(infrastructure(format!("cloning the decoder panicked: {}", report.message))),
+        };
         let position = self.ownership.position();
         self.ownership.reported(position);
         let listener = myself.clone();
         // An actor that is gone misses nothing: its successor asks the feed when it starts.
         self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
         Ok(PartitionState {
-            decoder: Contained::new(self.decoder.clone()),
+            decoder,
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
             unreported: (position, position),

@@ -29,13 +29,13 @@ pub(crate) trait Spawner: Send + Sync {
 
 /// The decoder and the handler factory of one topic.
 pub(crate) struct TypedSpawner<D, F> {
-    decoder: D,
+    decoder: Arc<D>,
     factory: Arc<F>,
 }
 
 impl<D, F> TypedSpawner<D, F> {
     pub(crate) fn new(decoder: D, factory: F) -> Self {
-        Self { decoder, factory: Arc::new(factory) }
+        Self { decoder: Arc::new(decoder), factory: Arc::new(factory) }
     }
 }
 
@@ -50,7 +50,7 @@ where
         let actor = PartitionActor {
             ownership,
             context,
-            decoder: self.decoder.clone(),
+            decoder: Arc::clone(&self.decoder),
             factory: Arc::clone(&self.factory),
             limits,
             creation,
