@@ -55,7 +55,10 @@ async fn consume(setting: &str) {
                 note("panics");
                 panic!("poison")
             }
-            _ => Ok(note("handled")),
+            _ => {
+                note("handled");
+                Ok(())
+            }
         };
         async move {
             tokio::task::yield_now().await;

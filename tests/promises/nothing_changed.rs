@@ -135,8 +135,7 @@ async fn null_empty_and_arbitrary_bytes_survive_a_broker() {
         }
         cluster.append(&topic, 0, originals.clone()).await;
         let journal = Journal::default();
-        let mut format = DeadLetterFormat::default();
-        format.keep_timestamp = keep;
+        let format = DeadLetterFormat { keep_timestamp: keep, ..DeadLetterFormat::default() };
         let builder = cluster.consumer(&group).dead_letter_format(format);
         let consumer = builder.topic(&topic, Raw, refuses(&journal)).start().await.unwrap();
         cluster.until_committed(&group, &topic, 0, 9).await;

@@ -133,7 +133,7 @@ async fn of_100_000_records_with_failures_panics_and_a_broken_broker_none_is_los
             let committed = cluster.broker().committed(&group, delivery.topic(), partition);
             let handled = Arc::clone(&handled);
             async move {
-                if !committed.is_some_and(|committed| committed <= offset) {
+                if committed.is_none_or(|committed| committed > offset) {
                     // Not a panic, which the consumer would catch: the record is missing in the end.
                     return Err(Failure::validation(format!("{committed:?} is committed before {offset} is settled")));
                 }
