@@ -2,9 +2,11 @@
 //!
 //! The malformed one goes to `orders.dlq` with headers that describe the error, the failing one is retried, and the
 //! partition goes on in order. Runs on the embedded broker; set `KAFKA_BOOTSTRAP` to run it on a Kafka of yours. It
-//! creates the topics `orders` and `orders.dlq` and removes what it made.
+//! creates the topics `orders` and `orders.dlq` and removes what it made; where one of them or the group `fulfilment` is
+//! there already it refuses to start. It gives up after 30 s, or as many as `ORDERS_TIMEOUT` says.
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -72,7 +74,18 @@ const ORDERS: [&str; 4] = [
 ];
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("orders: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let limit = time_limit()?;
     let given = std::env::var("KAFKA_BOOTSTRAP").ok();
     // Kept until the end: dropping it stops it.
     let embedded = if given.is_none() { Some(Broker::start().await?) } else { None };
@@ -81,13 +94,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let settings = ConnectionSettings::new([&bootstrap]);
     let ports = rskafka::connect(settings).await?;
     refuse_if_anything_exists(&ports).await?;
-    let outcome = demonstrate(&bootstrap, &ports).await;
+    let outcome = demonstrate(&bootstrap, &ports, limit).await;
     let cleaned = clean_up(&ports).await;
     outcome?;
     cleaned
 }
 
-async fn demonstrate(bootstrap: &str, ports: &Ports) -> Result<(), Box<dyn Error>> {
+fn time_limit() -> Result<Duration, Box<dyn Error>> {
+    let Ok(text) = std::env::var("ORDERS_TIMEOUT") else { return Ok(Duration::from_secs(30)) };
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => Err(format!("ORDERS_TIMEOUT is {text:?}; give a whole number of seconds, such as 30").into()),
+    }
+}
+
+async fn demonstrate(bootstrap: &str, ports: &Ports, limit: Duration) -> Result<(), Box<dyn Error>> {
     for topic in ["orders", "orders.dlq"] {
         ports.admin.create_topic(NewTopic::new(topic, 1).replication(1)).await?;
     }
@@ -102,26 +123,21 @@ async fn demonstrate(bootstrap: &str, ports: &Ports) -> Result<(), Box<dyn Error
         .policies(Policies::default().with(Category::Transient, |policy| policy.backoff(short)))
         .dead_letter_topics(DeadLetterTopics::single())
         .dead_letter_format(DeadLetterFormat::default().profile(Profile::Plain))
-        .max_unacknowledged_dead_letters(0);
+        .max_unacknowledged_dead_letters(0)
+        .drain_timeout(Duration::from_secs(5));
     let console = Arc::new(Console { events: Mutex::new(builder.events()) });
     let consumer = builder.topic("orders", Json, move || Fulfilment { console: console.clone() }).start().await?;
 
-    let settled = async {
-        while consumer.positions().await.first().is_none_or(|position| position.watermark < 4) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let in_time = tokio::time::timeout(Duration::from_secs(30), settled).await;
+    let in_time = tokio::time::timeout(limit, consumer.caught_up()).await;
     consumer.shutdown().await?;
-    in_time
-        .map_err(|_| "the four orders were not settled within 30 s; RUST_LOG=info would say more with a subscriber")?;
+    in_time.map_err(|_| format!("the four orders were not settled within {limit:?}; is the broker in trouble?"))?;
 
-    println!("DLQ message: {}", first_dead_letter(ports).await?);
+    println!("DLQ message: {}", first_dead_letter(ports, limit).await?);
     Ok(())
 }
 
 /// Reads the dead letter back and shows its value and the two headers of the `plain` profile.
-async fn first_dead_letter(ports: &Ports) -> Result<String, Box<dyn Error>> {
+async fn first_dead_letter(ports: &Ports, limit: Duration) -> Result<String, Box<dyn Error>> {
     let partition = TopicPartition::new("orders.dlq", 0);
     let feed = Arc::new(Feed::new(partition.clone(), 1 << 20, |_| {}));
     let start = ports.admin.offset(partition.clone(), OffsetSpec::Earliest).await?;
@@ -134,10 +150,10 @@ async fn first_dead_letter(ports: &Ports) -> Result<String, Box<dyn Error>> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let record = tokio::time::timeout(Duration::from_secs(30), arrived).await;
+    let record = tokio::time::timeout(limit, arrived).await;
     ports.source.remove(&partition);
     feed.close();
-    let record = record.map_err(|_| "the dead letter did not come within 30 s")?;
+    let record = record.map_err(|_| format!("the dead letter did not come within {limit:?}"))?;
     let value = String::from_utf8_lossy(record.value().unwrap_or_default()).into_owned();
     let headers = record.headers();
     let (error, source) = (headers.text("error").unwrap_or("?"), headers.text("source").unwrap_or("?"));
@@ -150,8 +166,7 @@ async fn refuse_if_anything_exists(ports: &Ports) -> Result<(), Box<dyn Error>> 
     if let Some(topic) = topics.into_iter().flatten().next() {
         return Err(format!("topic {:?} exists already; this demonstration would mix with it", topic.name).into());
     }
-    let committed = ports.offsets.fetch(GROUP.into(), vec![TopicPartition::new("orders", 0)]).await?;
-    if committed.into_iter().flatten().next().is_some() {
+    if ports.offsets.group_exists(GROUP.into()).await? {
         return Err(format!("group {GROUP:?} exists already; this demonstration would mix with it").into());
     }
     Ok(())

@@ -1,4 +1,34 @@
-//! Bezoar: an actor-based Kafka consumer framework in pure Rust.
+//! A Kafka consumer framework in pure Rust for services that must not lose a record, must not get stuck on one, and must
+//! build without a C compiler.
+//!
+//! Each partition has a supervised actor that processes its records strictly in order with a [`Handler`] of its own.
+//! Failures are sorted into five [categories](policy::Category) with a [policy](policy::Policies) each: retries in place,
+//! backoff, and then a [dead letter](dead_letter), skip or stop. A panicking handler is caught, its record quarantined, and
+//! a fresh handler goes on. An offset is committed only when everything below it was handled or its dead letter was
+//! acknowledged.
+//!
+//! Start with [`Consumer::builder`] and [`Handler`]; the repository's `README.md` shows a consumer in one screen, its
+//! `examples` one thing each, `docs/design.md` how and why.
+//!
+//! | to | look at |
+//! |---|---|
+//! | put a consumer together | [`consumer::ConsumerBuilder`], [`consumer::ConsumerSettings`] |
+//! | write a handler: a type, a closure, an actor | [`Handler`], [`handler_fn`], [`handler::actor`] |
+//! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
+//! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
+//! | decide what follows | [`policy`] |
+//! | read a dead letter | [`dead_letter::DeadLetter::read`] |
+//! | see what happens | [`Event`], [`EventStream`] |
+//! | send records | [`Delivery::produce`], [`producer::Producer`] |
+//! | test | `testing::Harness`, `embedded::Broker` |
+//!
+//! # Features
+//! | feature | default | brings |
+//! |---|---|---|
+//! | `rskafka` | yes | reading and producing through the rskafka client |
+//! | `embedded` | no | `embedded::Broker`, an in-process Kafka server |
+//! | `testing` | no | `testing::Harness`, and `embedded` |
+//! | `async-trait` | no | ractor's other form of its traits, where another crate switches it on |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -16,6 +46,8 @@ pub mod policy;
 pub mod producer;
 pub mod record;
 mod supervisor;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[cfg(feature = "embedded")]
 pub use broker::embedded;
@@ -26,3 +58,8 @@ pub use handler::{
     factory_fn, handler_fn,
 };
 pub use ractor;
+
+/// The code in README.md, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

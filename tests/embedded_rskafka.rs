@@ -1,5 +1,6 @@
 //! The embedded broker against a client that is not ours: rskafka.
 
+#![cfg(feature = "rskafka")]
 use std::collections::BTreeMap;
 use std::time::Duration;
 

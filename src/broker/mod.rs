@@ -85,6 +85,9 @@ pub trait OffsetStore: Send + Sync + 'static {
         offsets: Vec<CommittedOffset>,
     ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>>;
 
+    /// Whether a group exists: with members, or with committed offsets of any topic.
+    fn group_exists(&self, group: String) -> BoxFuture<Result<bool, BrokerError>>;
+
     /// Deletes a group; one that does not exist is [`ErrorCode::GROUP_ID_NOT_FOUND`].
     fn delete_group(&self, group: String) -> BoxFuture<Result<(), BrokerError>>;
 }

@@ -25,7 +25,7 @@ pub enum ConsumerError {
         error: BrokerError,
     },
     /// A topic to be read does not exist.
-    #[error("topic {topic:?} does not exist: create it first, or correct its name")]
+    #[error("topic {topic:?} does not exist, or may not be seen: create it, correct its name, or grant Describe on it")]
     MissingTopic {
         /// The topic.
         topic: String,

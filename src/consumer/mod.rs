@@ -1,6 +1,7 @@
 //! The handle of a running consumer, and the builder that makes it.
 
 mod builder;
+mod caught_up;
 mod error;
 mod settings;
 mod start;
@@ -9,12 +10,12 @@ mod validate;
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use builder::ConsumerBuilder;
 pub use error::ConsumerError;
 use ractor::ActorRef;
-use ractor::rpc::CallResult;
 pub use settings::{ConsumerSettings, DeadLetterSettings, RestartSettings};
 use tokio::sync::watch;
 pub use topic::TopicOptions;
@@ -23,6 +24,7 @@ pub use crate::isolation::Isolation;
 pub use crate::offsets::{OffsetReset, PartitionOffsets, ResolveError};
 pub use crate::supervisor::{Escalation, RestartPolicy, Summary};
 
+use crate::broker::Admin;
 use crate::event::{EventStream, Events};
 use crate::isolation::Planes;
 use crate::policy::ConfigError;
@@ -32,6 +34,7 @@ use crate::supervisor::{Finished, SupervisorMessage};
 /// at once: what is not committed is delivered again later.
 pub struct Consumer {
     supervisor: ActorRef<SupervisorMessage>,
+    admin: Arc<dyn Admin>,
     events: Events,
     ended: watch::Receiver<Option<Finished>>,
     drain_timeout: Duration,
@@ -55,12 +58,13 @@ impl Consumer {
 
     pub(crate) fn new(
         supervisor: ActorRef<SupervisorMessage>,
+        admin: Arc<dyn Admin>,
         planes: Planes,
         events: Events,
         ended: watch::Receiver<Option<Finished>>,
         drain_timeout: Duration,
     ) -> Self {
-        Self { supervisor, events, ended, drain_timeout, _planes: planes }
+        Self { supervisor, admin, events, ended, drain_timeout, _planes: planes }
     }
 
     /// A stream of events from now on; the builder has one from the start on.
@@ -70,10 +74,24 @@ impl Consumer {
 
     /// Where each partition stands now; empty once the consumer has ended.
     pub async fn positions(&self) -> Vec<PartitionOffsets> {
-        match self.supervisor.call(SupervisorMessage::Snapshot, None).await {
-            Ok(CallResult::Success(positions)) => positions,
-            _ => Vec::new(),
-        }
+        caught_up::positions(&self.supervisor).await
+    }
+
+    /// Waits until all records that the partitions hold now are settled, or the consumer has ended: for jobs that
+    /// process a backlog and stop, and for tests. It borrows nothing, so it can be the signal of
+    /// [`run_until`](Self::run_until). "Now" is when it is first polled. There is no time limit: a partition that is
+    /// held or stopped never catches up.
+    ///
+    /// ```no_run
+    /// # async fn backlog(consumer: bezoar::Consumer) -> Result<(), bezoar::ConsumerError> {
+    /// let caught_up = consumer.caught_up();
+    /// let summary = consumer.run_until(caught_up).await?;
+    /// # let _ = summary;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
+        caught_up::caught_up(self.supervisor.clone(), Arc::clone(&self.admin))
     }
 
     /// Runs until `signal` is ready (Ctrl-C, say) and then shuts down, or until the consumer stops by itself.

@@ -184,6 +184,7 @@ async fn launch(
             commit_interval: settings.commit_interval,
         },
     };
+    let admin = Arc::clone(&ports.admin);
     let supervisor = SupervisorActor {
         ports,
         planes: planes.clone(),
@@ -204,5 +205,5 @@ async fn launch(
     let (supervisor, _join) = Actor::spawn(None, supervisor, actors).await.map_err(|_| ConsumerError::Internal)?;
     events.emit(Event::Started { group: settings.group, partitions: assignments.len() });
     supervisor.cast(SupervisorMessage::Assign(assignments)).map_err(|_| ConsumerError::Internal)?;
-    Ok(Consumer::new(supervisor, planes, events, ended, settings.drain_timeout))
+    Ok(Consumer::new(supervisor, admin, planes, events, ended, settings.drain_timeout))
 }

@@ -26,7 +26,7 @@ pub(crate) struct DeadLetterState {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Box<Job>>,
+    waiting: VecDeque<Job>,
     /// Whether a batch is in flight, or a wait before the next attempt goes on.
     busy: bool,
     /// How many attempts in a row have failed.
@@ -65,7 +65,7 @@ impl Actor for DeadLetterActor {
             DeadLetterMessage::Publish(job) => {
                 let source_partition = job.ownership.partition.partition();
                 let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
+                state.queues.entry(target.clone()).or_default().waiting.push_back(*job);
                 target
             }
             DeadLetterMessage::Published { target, jobs, outcome } => {
@@ -111,7 +111,7 @@ impl DeadLetterActor {
         myself: &ActorRef<DeadLetterMessage>,
         state: &mut DeadLetterState,
         target: &Target,
-        jobs: Vec<Box<Job>>,
+        jobs: Vec<Job>,
         outcome: Outcome,
     ) {
         let Some(queue) = state.queues.get_mut(target) else { return };
@@ -122,7 +122,7 @@ impl DeadLetterActor {
                     self.events.emit(Event::Released { dead_letter: partition.clone() });
                 }
                 for (job, offset) in jobs.into_iter().zip(offsets) {
-                    self.acknowledged(&state.offsets, *job, &partition, offset);
+                    self.acknowledged(&state.offsets, job, &partition, offset);
                 }
             }
             Outcome::Refused { error, verdict } => {
@@ -170,10 +170,10 @@ impl DeadLetterActor {
         &self,
         queue: &mut Queue,
         target: &Target,
-        mut jobs: Vec<Box<Job>>,
+        mut jobs: Vec<Job>,
         error: &BrokerError,
         verdict: PublishVerdict,
-    ) -> Vec<Box<Job>> {
+    ) -> Vec<Job> {
         match verdict {
             PublishVerdict::Retry(_) => {
                 queue.failures = queue.failures.saturating_add(1);
@@ -202,8 +202,8 @@ impl DeadLetterActor {
 }
 
 impl Queue {
-    fn next_batch(&mut self) -> Vec<Box<Job>> {
-        let mut jobs: Vec<Box<Job>> = Vec::new();
+    fn next_batch(&mut self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
             bytes += job.size() + CONTEXT_BYTES;

@@ -14,7 +14,7 @@ pub(crate) enum DeadLetterMessage {
     /// Publish a dead letter; its record is settled once the broker acknowledges it.
     Publish(Box<Job>),
     /// An attempt to publish ended.
-    Published { target: Target, jobs: Vec<Box<Job>>, outcome: Outcome },
+    Published { target: Target, jobs: Vec<Job>, outcome: Outcome },
     /// A wait before publishing again is over.
     Resume(Target),
 }

@@ -26,7 +26,7 @@ impl Publisher {
         &self,
         classifier: &ActorRef<ClassifierMessage>,
         target: &Target,
-        jobs: &mut [Box<Job>],
+        jobs: &mut [Job],
         failures: u32,
     ) -> Outcome {
         for job in jobs.iter_mut() {
@@ -73,7 +73,7 @@ impl Publisher {
         }
     }
 
-    async fn produce(&self, target: &Target, jobs: &[Box<Job>]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
+    async fn produce(&self, target: &Target, jobs: &[Job]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
         let source = jobs.first().map_or("", |job| job.letter.context.source.partition.topic());
         let partitions = self.keeper.partitions(source, &target.topic).await.map_err(|error| match error {
             DeadLetterTopicError::Broker(error) => error,

@@ -118,7 +118,12 @@ impl TopicKeeper {
         let max_message_bytes = match self.creation.max_message_bytes {
             Some(bytes) => bytes,
             None => {
-                let limit = self.admin.topic_config(source.to_owned(), "max.message.bytes".to_owned()).await?;
+                let limit = self.admin.topic_config(source.to_owned(), "max.message.bytes".to_owned()).await;
+                let limit = match limit {
+                    // Without the right to look, the usual limit is taken.
+                    Err(error) if error.code().is_some_and(|code| code.is_authorization()) => None,
+                    limit => limit?,
+                };
                 let limit = limit.and_then(|bytes| bytes.parse().ok()).unwrap_or(DEFAULT_MAX_MESSAGE_BYTES);
                 limit.saturating_add(CONTEXT_BYTES).min(i32::MAX as u32)
             }

@@ -1,6 +1,8 @@
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::SystemTime;
 
 use tokio::sync::{mpsc, oneshot};
@@ -172,11 +174,24 @@ impl Outbox {
         self.lock().acknowledgements.is_empty()
     }
 
+    /// How many of the records sent by the delivery in progress are not acknowledged yet.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        let mut pending = self.lock();
+        let open = |sent: &mut Acknowledged| matches!(sent.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        pending.acknowledgements.iter_mut().filter_map(|sent| open(sent).then_some(())).count()
+    }
+
     /// Waits until everything sent by the delivery in progress is acknowledged.
     pub(crate) async fn acknowledged(&self) -> Result<(), ProducerError> {
         loop {
-            let Some(next) = self.lock().acknowledgements.pop() else { return Ok(()) };
-            next.await.unwrap_or(Err(ProducerError::Closed))?;
+            // Left in the list until it is there, so that a timeout meanwhile sees what was waited for.
+            let next = poll_fn(|cx| match self.lock().acknowledgements.last_mut() {
+                Some(sent) => Pin::new(sent).poll(cx).map(Some),
+                None => Poll::Ready(None),
+            });
+            let Some(acknowledged) = next.await else { return Ok(()) };
+            self.lock().acknowledgements.pop();
+            acknowledged.unwrap_or(Err(ProducerError::Closed))?;
         }
     }
 

@@ -59,9 +59,9 @@ where
 {
     type Handler = H;
 
-    fn create(&self, _context: FactoryContext) -> impl Future<Output = Result<H, FactoryError>> + Send {
+    async fn create(&self, _context: FactoryContext) -> Result<H, FactoryError> {
         // Called inside the future, where the guard is.
-        async { Ok(self()) }
+        Ok(self())
     }
 }
 
@@ -103,8 +103,8 @@ where
 {
     type Handler = H;
 
-    fn create(&self, context: FactoryContext) -> impl Future<Output = Result<H, FactoryError>> + Send {
-        async move { (self.0)(context).await }
+    async fn create(&self, context: FactoryContext) -> Result<H, FactoryError> {
+        (self.0)(context).await
     }
 }
 

@@ -11,6 +11,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::pin::Pin;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -34,11 +35,15 @@ thread_local! {
     static LAST: RefCell<Option<PanicReport>> = const { RefCell::new(None) };
 }
 
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+static WARNED: AtomicBool = AtomicBool::new(false);
+
 /// Installs the process-wide hook that records where guarded code panics; panics elsewhere go to the hook before it.
 /// Only the first call has an effect. With `echo`, guarded panics go to the hook before it as well.
 pub(crate) fn install_hook(echo: bool) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        INSTALLED.store(true, Ordering::Relaxed);
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let guarded = record(info);
@@ -114,7 +119,14 @@ fn report_of(payload: Box<dyn Any + Send>) -> PanicReport {
     // A report with another message is stale (user code caught that panic itself) or the hook was replaced.
     match last {
         Some(report) if report.message == message => report,
-        _ => PanicReport { message, location: None, thread: None, backtrace: None },
+        last => {
+            if last.is_none() && INSTALLED.load(Ordering::Relaxed) && !WARNED.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    "a panic passed the hook by (another hook took its place, or it was resumed): its place is unknown"
+                );
+            }
+            PanicReport { message, location: None, thread: None, backtrace: None }
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub enum OffsetReset {
 pub enum ResolveError {
     /// The reset policy is [`OffsetReset::None`].
     #[error(
-        "group {group:?} has no committed offset for {partition} and offset_reset is \"none\": commit one (Kafka's consumer-groups tool can), or set offset_reset to \"earliest\" or \"latest\""
+        "group {group:?} has no valid committed offset for {partition} and offset_reset is \"none\": commit one (Kafka's consumer-groups tool can), or set offset_reset to \"earliest\" or \"latest\""
     )]
     NoOffset {
         /// The group.

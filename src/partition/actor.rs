@@ -10,8 +10,8 @@ use super::judge::{Judged, judge, settle};
 use super::message::PartitionMessage;
 use super::ownership::Ownership;
 use crate::broker::Feed;
-use crate::handler::{Decoder, Delivery, FactoryContext, Handler, HandlerFactory, Outbox};
-use crate::isolation::guard::{Contained, Guarded, guarded};
+use crate::handler::{Decoder, Delivery, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
+use crate::isolation::guard::{Contained, Guarded};
 use crate::record::{Record, RecordBatch};
 
 /// One incarnation: processes the records of its ownership's feed strictly in order.
@@ -57,19 +57,17 @@ where
     type Arguments = ();
 
     async fn pre_start(&self, myself: ActorRef<PartitionMessage>, (): ()) -> Result<Self::State, ActorProcessingErr> {
-        let created = Guarded::new(async { self.factory.create(self.creation.clone()).await }).await;
-        let handler = match created {
-            Ok(Ok(handler)) => Contained::new(handler),
+        let created = Guarded::new(async {
+            let handler = self.factory.create(self.creation.clone()).await?;
+            Ok::<_, FactoryError>((Contained::new((*self.decoder).clone()), Contained::new(handler)))
+        });
+        let (decoder, handler) = match created.await {
+            Ok(Ok(made)) => made,
             Ok(Err(error)) => return Err(infrastructure(format!("the handler factory failed: {error}"))),
             Err(report) => {
                 let place = report.location.unwrap_or_else(|| "an unknown place".to_owned());
                 return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
             }
-        };
-        // Cloning is user code, too: here a panic of it costs a restart, on the supervisor it would end everything.
-        let decoder = match guarded(|| D::clone(&self.decoder)) {
-            Ok(decoder) => Contained::new(decoder),
-            Err(report) => return Err(infrastructure(format!("cloning the decoder panicked: {}", report.message))),
         };
         let position = self.ownership.position();
         self.ownership.reported(position);
@@ -217,9 +215,9 @@ where
         let on_wait = || {
             reported = from < to && settle(&self.context, &self.ownership, from, to).is_ok();
         };
+        let hooks = (&self.context.hooks, &self.context.events);
         let delivered =
-            deliver(&self.context, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait)
-                .await;
+            deliver(hooks, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait).await;
         if reported {
             self.ownership.reported(to);
             state.unreported = (to, to);

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::context::PartitionContext;
+use super::context::Hooks;
 use super::error::Fault;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
-use crate::event::Event;
+use crate::event::{Event, Events};
 use crate::handler::chain::errors;
 use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, Outbox};
 use crate::isolation::guard::{Guarded, guarded};
@@ -17,7 +17,7 @@ use crate::record::Record;
 
 /// How one delivery ended.
 #[derive(Debug)]
-pub(super) enum Delivered {
+pub(crate) enum Delivered {
     /// The record was handled, and what it sent onward is acknowledged.
     Handled,
     /// The decoder or the handler returned an error.
@@ -30,8 +30,8 @@ pub(super) enum Delivered {
 
 /// Decodes a record and has it handled, all under the guard and within the time limit. `on_wait` is called once if the
 /// delivery does not end at its first poll.
-pub(super) async fn deliver<D, H>(
-    context: &PartitionContext,
+pub(crate) async fn deliver<D, H>(
+    context: (&Hooks, &Events),
     decoder: &mut D,
     handler: &mut H,
     outbox: &Arc<Outbox>,
@@ -64,7 +64,10 @@ where
         Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
         Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
         Some(Err(report)) => Delivered::Lost(Fault::Panic(Box::new(report))),
-        None => Delivered::Lost(Fault::Timeout(limit.unwrap_or_default())),
+        None => Delivered::Lost(Fault::Timeout {
+            limit: limit.unwrap_or_default(),
+            unacknowledged: outbox.unacknowledged(),
+        }),
     }
 }
 
@@ -89,7 +92,7 @@ enum Inspected {
 
 /// Turns a failure into plain data. Called under the guard: error types are user code.
 fn inspect(
-    context: &PartitionContext,
+    (hooks, events): (&Hooks, &Events),
     (record, attempt): (&Record, u32),
     kind: FailureKind,
     failure: Failure,
@@ -97,9 +100,9 @@ fn inspect(
     if let Some(gone) = find::<HandlerGone>(&failure) {
         return Inspected::Gone(gone.to_string());
     }
-    let mut evidence = Evidence::from_failure(kind, &failure, &context.hooks.error_types);
+    let mut evidence = Evidence::from_failure(kind, &failure, &hooks.error_types);
     if evidence.stated.is_none() {
-        evidence.user = ask_user(context, (record, attempt), kind, &failure);
+        evidence.user = ask_user((hooks, events), (record, attempt), kind, &failure);
     }
     // What a broker may take later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
@@ -118,18 +121,16 @@ fn find<E: std::error::Error + 'static>(failure: &Failure) -> Option<&E> {
 
 /// The user's classifier has a guard of its own: its panic is not the handler's.
 fn ask_user(
-    context: &PartitionContext,
+    (hooks, events): (&Hooks, &Events),
     (record, attempt): (&Record, u32),
     kind: FailureKind,
     failure: &Failure,
 ) -> Option<Category> {
-    let classifier = context.hooks.classifier.as_ref()?;
+    let classifier = hooks.classifier.as_ref()?;
     match guarded(|| classifier(&FailureInfo::new(failure, kind, record.partition(), record.offset(), attempt))) {
         Ok(category) => category,
         Err(report) => {
-            context
-                .events
-                .emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });
+            events.emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });
             None
         }
     }

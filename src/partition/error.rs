@@ -19,14 +19,18 @@ pub(crate) enum PartitionError {
 pub(crate) enum Fault {
     Panic(Box<PanicReport>),
     /// It exceeded the poison timeout.
-    Timeout(Duration),
+    Timeout {
+        limit: Duration,
+        /// How many records that it sent onward were not acknowledged by then: the broker, not the record, is slow.
+        unacknowledged: usize,
+    },
 }
 
 impl Fault {
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Panic(report) => format!("panicked: {}", report.message),
-            Self::Timeout(limit) => format!("processing timed out after {}", humantime::format_duration(*limit)),
+            Self::Timeout { limit, .. } => format!("processing timed out after {}", humantime::format_duration(*limit)),
         }
     }
 }

@@ -14,6 +14,8 @@ mod ownership;
 mod runtime;
 
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
+#[cfg(feature = "testing")]
+pub(crate) use deliver::{Delivered, deliver};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use message::PartitionMessage;

@@ -29,6 +29,7 @@ pub(crate) trait Spawner: Send + Sync {
 
 /// The decoder and the handler factory of one topic.
 pub(crate) struct TypedSpawner<D, F> {
+    /// Cloned by each incarnation, under its guard: cloning is user code.
     decoder: Arc<D>,
     factory: Arc<F>,
 }

@@ -7,10 +7,11 @@ use super::message::{Assignment, OwnershipKey, SupervisorMessage};
 use super::restart::{Escalation, RestartLog};
 use super::state::{Afterwards, End, Managed, Phase, SupervisorState};
 use crate::broker::Feed;
-use crate::classifier::Evidence;
+use crate::classifier::{Evidence, FailureKind};
 use crate::event::Event;
 use crate::offsets::OffsetsMessage;
 use crate::partition::{Fault, Incarnation, Judged, Ownership, PartitionError, judge};
+use crate::policy::Category;
 use crate::record::Record;
 
 type Myself = ActorRef<SupervisorMessage>;
@@ -156,7 +157,15 @@ impl SupervisorActor {
                 let evidence = Evidence::panic(&report.message, report.location, report.thread.as_deref(), None);
                 (evidence, report.backtrace)
             }
-            Fault::Timeout(limit) => (Evidence::timeout(limit), None),
+            Fault::Timeout { limit, unacknowledged: 0 } => (Evidence::timeout(limit), None),
+            Fault::Timeout { limit, unacknowledged } => {
+                let mut evidence = Evidence::timeout(limit);
+                evidence.kind = FailureKind::Handler;
+                evidence.stated = Some(Category::Transient);
+                evidence.message +=
+                    &format!(" while {unacknowledged} records that it produced were not acknowledged by the broker");
+                (evidence, None)
+            }
         };
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         managed.lane.spawn(async move {

@@ -53,20 +53,19 @@ impl SupervisorActor {
         }
     }
 
-    /// Finds the offset that the reset policy chooses and commits it, once the dead letters of the ownership before are
-    /// acknowledged: that commit passes their records.
+    /// Finds the offset that the reset policy chooses and commits it.
     pub(super) fn reset(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, reason: String) {
         let Some(managed) = state.current(key) else { return };
         managed.ownership.stop();
         managed.ownership.feed.close();
-        let from = managed.ownership.position();
-        let ownership = Arc::clone(&managed.ownership);
+        let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
         let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
         let _ = state.context.offsets.cast(closed);
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
         let (myself, key) = (myself.clone(), key.clone());
         tokio::spawn(async move {
+            // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
             let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });

@@ -105,6 +105,10 @@ impl OffsetStore for Shared {
         done(vec![Ok(()); count])
     }
 
+    fn group_exists(&self, _: String) -> BoxFuture<Result<bool, BrokerError>> {
+        done(!self.0.committed.lock().unwrap().is_empty())
+    }
+
     fn delete_group(&self, _: String) -> BoxFuture<Result<(), BrokerError>> {
         done(())
     }

@@ -238,7 +238,7 @@ async fn what_is_missing_at_the_broker_is_named() {
 
     let error = builder().offset_reset(OffsetReset::None).topic(&topic, Raw, idle()).start().await;
     let error = error.map(drop).unwrap_err().to_string();
-    assert!(error.contains("no committed offset") && error.contains("earliest"), "{error}");
+    assert!(error.contains("no valid committed offset") && error.contains("earliest"), "{error}");
 
     let other = cluster.topic("checked", 3).await;
     let mut creation = TopicCreation::default();

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use super::api::Api;
@@ -17,6 +18,8 @@ use crate::broker::{ErrorCode, NewTopic};
 use kafka_protocol::ResponseError;
 
 /// A running embedded broker; dropping it stops it, and its records are gone with it.
+///
+/// It lives on the runtime that it was started on, and ends with that at the latest.
 ///
 /// Beside serving clients it lets tests look behind the protocol: at committed offsets, at raw records, at how many
 /// requests came. These methods never wait.
@@ -70,6 +73,22 @@ impl Broker {
     /// Closes all connections, as a broker that restarts does; the state stays, and new connections are taken.
     pub fn close_connections(&self) {
         self.server.close_connections();
+    }
+
+    /// Goes down as a broker does that is stopped: connections are closed and new ones refused. Records, topics and
+    /// groups stay for [`come_back`](Self::come_back). Returns once it is down.
+    pub async fn go_down(&self) {
+        self.server.go_down().await;
+    }
+
+    /// Listens again, at the same address, after [`go_down`](Self::go_down).
+    ///
+    /// # Errors
+    /// [`EmbeddedError::Bind`] where the port was taken by another meanwhile, or the broker never went down.
+    pub async fn come_back(&self) -> Result<(), EmbeddedError> {
+        let bind = |source| EmbeddedError::Bind { address: self.address.to_string(), source };
+        self.server.come_back(TcpListener::bind(self.address).await.map_err(bind)?);
+        Ok(())
     }
 
     /// Stops the broker and waits until its connections are closed and its port is free.

@@ -209,3 +209,64 @@ fn reply<R: Encodable + HeaderVersion>(request: &Request, answer: &R) -> Outcome
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kafka_protocol::messages::FetchRequest;
+    use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
+
+    use super::super::fault::Fault;
+    use super::super::samples;
+    use super::*;
+
+    const CONNECTION: ConnectionId = ConnectionId(4);
+
+    fn at(seconds: u64) -> Now {
+        Now { elapsed: Duration::from_secs(seconds), wall_millis: 0 }
+    }
+
+    /// A fetch of what is not there yet, which waits for 30 s.
+    fn fetch() -> Input {
+        let partition = FetchPartition::default().with_partition_max_bytes(1_000);
+        let topic = FetchTopic::default().with_topic(samples::topic("orders")).with_partitions(vec![partition]);
+        let body = FetchRequest::default()
+            .with_topics(vec![topic])
+            .with_max_bytes(1_000)
+            .with_min_bytes(1)
+            .with_max_wait_ms(30_000);
+        let request = Request { api: Api::Fetch, version: 12, correlation_id: 1, body: Body::Fetch(body) };
+        Input::Request(CONNECTION, Box::new(request))
+    }
+
+    #[test]
+    fn a_parked_fetch_says_when_to_wake_it_and_is_answered_then() {
+        let (mut core, _) = samples::core();
+        let effects = core.step(at(1), fetch());
+        assert_eq!((effects.outcomes.len(), effects.wake_at), (0, Some(Duration::from_secs(31))));
+        assert!(core.step(at(30), Input::Tick).outcomes.is_empty());
+        let effects = core.step(at(31), Input::Tick);
+        assert!(matches!(effects.outcomes[..], [(CONNECTION, Outcome::Reply(_))]));
+        assert_eq!(effects.wake_at, None);
+    }
+
+    #[test]
+    fn a_closed_connection_is_forgotten_with_all_that_it_waits_for() {
+        for delayed in [false, true] {
+            let (mut core, _) = samples::core();
+            if delayed {
+                core.faults.inject(Fault::on(Api::Fetch).delay(Duration::from_secs(5)));
+            }
+            assert!(core.step(at(0), fetch()).wake_at.is_some());
+            assert_eq!(core.step(at(1), Input::Closed(CONNECTION)).wake_at, None);
+            assert!(core.step(at(60), Input::Tick).outcomes.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_delayed_fetch_waits_for_data_only_after_its_delay() {
+        let (mut core, _) = samples::core();
+        core.faults.inject(Fault::on(Api::Fetch).delay(Duration::from_secs(5)));
+        assert_eq!(core.step(at(0), fetch()).wake_at, Some(Duration::from_secs(5)));
+        assert_eq!(core.step(at(5), Input::Tick).wake_at, Some(Duration::from_secs(35)));
+    }
+}

@@ -213,7 +213,7 @@ impl Faults {
             fault.left = fault.left.map(|left| left - 1);
             match fault.kind {
                 FaultKind::Error(code) => plan.errors.0.push((fault.filter.clone(), code.0)),
-                FaultKind::Delay(delay) => plan.delay += delay,
+                FaultKind::Delay(delay) => plan.delay = plan.delay.saturating_add(delay),
                 FaultKind::DropBefore => plan.drop_before = true,
                 FaultKind::DropAfter => plan.drop_after = true,
             }

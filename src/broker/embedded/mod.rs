@@ -31,13 +31,19 @@ mod apis;
 mod batch;
 mod broker;
 mod builder;
+#[cfg(test)]
+mod checks;
 mod configs;
+mod connection;
 mod core;
 mod error;
 mod fault;
+mod fuzz;
 mod groups;
 mod log;
 mod request;
+#[cfg(test)]
+mod samples;
 mod server;
 mod shape;
 mod state;
@@ -50,4 +56,4 @@ pub use builder::BrokerBuilder;
 pub use error::EmbeddedError;
 pub use fault::{Fault, FaultOn, Injected};
 #[doc(hidden)]
-pub use request::fuzz_request;
+pub use fuzz::fuzz_frame;

@@ -89,9 +89,3 @@ pub(crate) fn encode_answer<R: Encodable + HeaderVersion>(
     buffer[..4].copy_from_slice(&length.to_be_bytes());
     Ok(buffer.freeze())
 }
-
-/// Feeds arbitrary bytes to what reads requests; for fuzzing. Returns whether they are one.
-#[doc(hidden)]
-pub fn fuzz_request(frame: &[u8]) -> bool {
-    Request::decode(Bytes::copy_from_slice(frame)).is_ok()
-}

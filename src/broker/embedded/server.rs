@@ -4,35 +4,34 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio::net::TcpListener;
+use tokio::io::DuplexStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use super::connection::converse;
 use super::core::{ConnectionId, Core, Effects, Input, Now, Outcome};
-use super::request::Request;
 
-/// How much a connection reads ahead while its request is served.
-const READ_AHEAD: usize = 64 << 10;
 /// How much is kept in either direction of an in-memory pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// The running server: its task ends with it.
+/// The running server; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     shared: Arc<Shared>,
-    pipes: mpsc::UnboundedSender<DuplexStream>,
-    close_all: Arc<Notify>,
+    commands: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The tasks of connections belong to the task, and end with it.
-        self.task.abort();
-    }
+/// What the handle tells the server's task.
+#[derive(Debug)]
+enum Command {
+    Connect(DuplexStream),
+    CloseConnections,
+    /// Stop listening and close all connections; then answer.
+    GoDown(oneshot::Sender<()>),
+    ComeBack(TcpListener),
 }
 
 impl Server {
@@ -46,23 +45,38 @@ impl Server {
             wall_start,
             max_request_bytes,
         });
-        let (pipes, piped) = mpsc::unbounded_channel();
-        let close_all = Arc::new(Notify::new());
-        let task = tokio::spawn(serve(Arc::clone(&shared), listener, piped, Arc::clone(&close_all)));
-        Self { shared, pipes, close_all, task }
+        let (commands, commanded) = mpsc::unbounded_channel();
+        let task = tokio::spawn(serve(Arc::clone(&shared), listener, commanded));
+        Self { shared, commands, task }
     }
 
     /// Opens a connection through an in-memory pipe.
     pub(super) fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        // Fails only once the server is gone; the client then sees its end of the pipe closed.
-        let _ = self.pipes.send(ours);
+        self.tell(Command::Connect(ours));
         theirs
     }
 
     /// Closes every connection; new ones are taken.
     pub(super) fn close_connections(&self) {
-        self.close_all.notify_one();
+        self.tell(Command::CloseConnections);
+    }
+
+    /// Stops listening and closes every connection.
+    pub(super) async fn go_down(&self) {
+        let (done, is_down) = oneshot::channel();
+        self.tell(Command::GoDown(done));
+        let _ = is_down.await;
+    }
+
+    /// Listens again.
+    pub(super) fn come_back(&self, listener: TcpListener) {
+        self.tell(Command::ComeBack(listener));
+    }
+
+    fn tell(&self, command: Command) {
+        // Fails only where the runtime that the server ran on is gone, and all connections with it.
+        let _ = self.commands.send(command);
     }
 
     /// Looks at the core, or changes it; what waits for the change is answered.
@@ -71,20 +85,20 @@ impl Server {
     }
 
     /// Ends the server and waits for it.
-    pub(super) async fn stop(mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
+    pub(super) async fn stop(self) {
+        drop(self.commands);
+        let _ = self.task.await;
     }
 }
 
 /// What the tasks share. The lock is held for one step of the core at a time, which never waits.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     desk: Mutex<Desk>,
     timer: Notify,
     started: Instant,
     wall_start: Duration,
-    max_request_bytes: usize,
+    pub(super) max_request_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -112,7 +126,7 @@ impl Shared {
         result
     }
 
-    fn step(&self, input: Input, asked: Option<(ConnectionId, oneshot::Sender<Outcome>)>) {
+    pub(super) fn step(&self, input: Input, asked: Option<(ConnectionId, oneshot::Sender<Outcome>)>) {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.asked.extend(asked);
         let effects = desk.core.step(self.now(), input);
@@ -132,7 +146,14 @@ impl Shared {
         }
     }
 
-    fn new_connection(&self) -> ConnectionId {
+    /// Forgets a connection that has ended.
+    pub(super) fn forget(&self, connection: ConnectionId) {
+        self.step(Input::Closed(connection), None);
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner).asked.remove(&connection);
+    }
+
+    /// A name for a new connection.
+    pub(super) fn new_connection(&self) -> ConnectionId {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.connections += 1;
         ConnectionId(desk.connections)
@@ -143,9 +164,10 @@ impl Shared {
         loop {
             let wake_at = self.desk.lock().unwrap_or_else(PoisonError::into_inner).wake_at;
             let changed = self.timer.notified();
-            match wake_at {
+            // A time too far away to be told is never reached.
+            match wake_at.and_then(|at| self.started.checked_add(at)) {
                 Some(at) => tokio::select! {
-                    () = tokio::time::sleep_until(self.started + at) => return,
+                    () = tokio::time::sleep_until(at) => return,
                     () = changed => {}
                 },
                 None => changed.await,
@@ -154,108 +176,53 @@ impl Shared {
     }
 }
 
-async fn serve(
-    shared: Arc<Shared>,
-    listener: TcpListener,
-    mut piped: mpsc::UnboundedReceiver<DuplexStream>,
-    close_all: Arc<Notify>,
-) {
+async fn serve(shared: Arc<Shared>, listener: TcpListener, mut commands: mpsc::UnboundedReceiver<Command>) {
+    let mut listener = Some(listener);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    // Without it, small answers wait for the client's delayed acknowledgement.
-                    let _ = stream.set_nodelay(true);
-                    connections.spawn(converse(Arc::clone(&shared), stream));
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely; connections that end free some.
-                    tracing::warn!(%error, "embedded broker cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            Some(stream) = piped.recv() => {
+            stream = accept(listener.as_ref()) => {
                 connections.spawn(converse(Arc::clone(&shared), stream));
             }
+            command = commands.recv() => match command {
+                Some(Command::Connect(stream)) if listener.is_some() => {
+                    connections.spawn(converse(Arc::clone(&shared), stream));
+                }
+                // Dropped, the pipe tells the client what a refused connection would.
+                Some(Command::Connect(_)) => {}
+                Some(Command::CloseConnections) => connections.shutdown().await,
+                Some(Command::GoDown(done)) => {
+                    listener = None;
+                    connections.shutdown().await;
+                    // Fails only where nobody waits for it any more.
+                    let _ = done.send(());
+                }
+                Some(Command::ComeBack(new)) => listener = Some(new),
+                None => break,
+            },
             () = shared.due() => shared.step(Input::Tick, None),
-            () = close_all.notified() => connections.abort_all(),
             Some(_) = connections.join_next() => {}
         }
     }
+    drop(listener);
+    connections.shutdown().await;
 }
 
-/// Tells the core of the end of a connection, however it ends.
-struct Farewell {
-    shared: Arc<Shared>,
-    id: ConnectionId,
-}
-
-impl Drop for Farewell {
-    fn drop(&mut self) {
-        self.shared.step(Input::Closed(self.id), None);
-        let mut desk = self.shared.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        desk.asked.remove(&self.id);
-    }
-}
-
-/// Serves one connection: reads a request, has it served, writes the answer, and only then looks at the next.
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut stream: S) {
-    let id = shared.new_connection();
-    let _farewell = Farewell { shared: Arc::clone(&shared), id };
-    let mut buffer = BytesMut::new();
-    while let Some(frame) = read_frame(&mut stream, &mut buffer, shared.max_request_bytes).await {
-        let request = match Request::decode(frame) {
-            Ok(request) => request,
-            Err(error) => {
-                tracing::debug!(%error, "embedded broker closes a connection");
-                return;
-            }
-        };
-        let (asked, mut outcome) = oneshot::channel();
-        shared.step(Input::Request(id, Box::new(request)), Some((id, asked)));
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                outcome = &mut outcome => break outcome,
-                // A client that gives up while its fetch is parked should not be kept for as long as that.
-                read = stream.read_buf(&mut buffer), if buffer.len() < READ_AHEAD => {
-                    if !read.is_ok_and(|bytes| bytes > 0) {
-                        return;
-                    }
-                }
-            }
-        };
-        match outcome {
-            Ok(Outcome::Reply(answer)) => {
-                if stream.write_all(&answer).await.is_err() || stream.flush().await.is_err() {
-                    return;
-                }
-            }
-            Ok(Outcome::Silence) => {}
-            Ok(Outcome::Close) | Err(_) => return,
-        }
-    }
-}
-
-/// The next frame without its length; `None` at the end of the stream, and where it announces more than `largest`
-/// bytes. Room is made as bytes arrive, not as they are announced.
-async fn read_frame(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, largest: usize) -> Option<Bytes> {
+/// The next connection; waits for ever without a listener.
+async fn accept(listener: Option<&TcpListener>) -> TcpStream {
+    let Some(listener) = listener else { return std::future::pending().await };
     loop {
-        if let Some(announced) = buffer.first_chunk() {
-            let announced = i32::from_be_bytes(*announced);
-            let length = usize::try_from(announced).ok().filter(|length| *length <= largest);
-            let Some(length) = length else {
-                tracing::debug!(announced, largest, "embedded broker closes a connection: frame too large");
-                return None;
-            };
-            if buffer.len() >= 4 + length {
-                buffer.advance(4);
-                return Some(buffer.split_to(length).freeze());
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Without it, small answers wait for the client's delayed acknowledgement.
+                let _ = stream.set_nodelay(true);
+                return stream;
             }
-        }
-        if stream.read_buf(buffer).await.ok()? == 0 {
-            return None;
+            Err(error) => {
+                // Out of descriptors, most likely; connections that end free some.
+                tracing::warn!(%error, "embedded broker cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
     }
 }

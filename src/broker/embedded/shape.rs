@@ -72,7 +72,7 @@ impl Shape {
     }
 
     /// Walks the request and returns what is left after it.
-    fn walk<'a>(&self, body: &'a [u8], version: i16) -> Option<&'a [u8]> {
+    pub(super) fn walk<'a>(&self, body: &'a [u8], version: i16) -> Option<&'a [u8]> {
         let mut walk = Walk { rest: body, version, flexible: version >= self.flexible, elements: MAX_ELEMENTS };
         walk.structure(self.fields)?;
         Some(walk.rest)

@@ -110,11 +110,9 @@ async fn delete(cluster: &Cluster, call: &Call, names: &[String]) -> Result<(), 
     };
     let answer = controller(cluster, call).await?.call(call, request).await.map_err(Failed::ForGood)?;
     // Topics that went well stay deleted; the first error is told.
-    for found in answer.responses.iter().filter(|found| found.error_code != 0) {
-        let name = found.name.as_ref().map_or_else(|| "a topic".to_owned(), |name| name.0.to_string());
-        return Err(once(&call.part(format!("deleting topic {name}")), found.error_code, found.error_message.as_ref()));
-    }
-    Ok(())
+    let Some(failed) = answer.responses.iter().find(|found| found.error_code != 0) else { return Ok(()) };
+    let name = failed.name.as_ref().map_or_else(|| "a topic".to_owned(), |name| name.0.to_string());
+    Err(once(&call.part(format!("deleting topic {name}")), failed.error_code, failed.error_message.as_ref()))
 }
 
 async fn config(cluster: &Cluster, call: &Call, topic: &str, entry: &str) -> Result<Option<String>, Failed> {

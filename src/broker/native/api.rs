@@ -1,10 +1,13 @@
+use bytes::Bytes;
+use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    FindCoordinatorRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
+    FindCoordinatorRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest,
 };
-use kafka_protocol::protocol::{Request, VersionRange};
+use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
-use super::shape::{Field, Kind, between, since};
+use super::shape::{self, Field, bool, int8, int16, int32, int64, numbers, structs, tagged, text, uuid};
 
 /// A request that we send: the versions that we speak, and the shape of its answers.
 pub(super) trait Api: Request {
@@ -16,8 +19,18 @@ pub(super) trait Api: Request {
     const ANSWER: &'static [Field];
 }
 
+/// Decodes the frame of an answer, header included, after a check that it holds as much as it claims to.
+pub(super) fn decode<R: Api>(mut frame: Bytes, version: i16) -> Result<R::Response, String> {
+    let header_version = R::Response::header_version(version);
+    let flexible = header_version >= 1;
+    ResponseHeader::decode(&mut frame, header_version).map_err(|error| error.to_string())?;
+    shape::check(&frame, R::ANSWER, version, flexible)
+        .map_err(|cause| format!("{} answer, version {version}: {cause}", R::NAME))?;
+    R::Response::decode(&mut frame, version).map_err(|error| format!("{} answer, version {version}: {error}", R::NAME))
+}
+
 macro_rules! api {
-    ($request:ident, $name:literal, $min:literal..=$max:literal, [$($field:expr),* $(,)?]) => {
+    ($request:ident $name:literal, $min:literal to $max:literal: $($field:expr),* $(,)?) => {
         impl Api for $request {
             const NAME: &'static str = $name;
             const SPOKEN: VersionRange = VersionRange { min: $min, max: $max };
@@ -26,213 +39,110 @@ macro_rules! api {
     };
 }
 
-const BOOL: Kind = Kind::Fixed(1);
-const INT8: Kind = Kind::Fixed(1);
-const INT16: Kind = Kind::Fixed(2);
-const INT32: Kind = Kind::Fixed(4);
-const INT64: Kind = Kind::Fixed(8);
-const UUID: Kind = Kind::Fixed(16);
+// Each field is written with the first version that has it.
 
 // Version 0 is understood by every broker, and an answer of it by every client.
-api!(
-    ApiVersionsRequest,
-    "ApiVersions",
-    0..=0,
-    [since(0, INT16), since(0, Kind::Structs(&[since(0, INT16), since(0, INT16), since(0, INT16)])),]
-);
+api! { ApiVersionsRequest "ApiVersions", 0 to 0:
+    int16(0),
+    structs(0, &[int16(0), int16(0), int16(0)]),
+}
 
 // Before version 4 a metadata request may create the topics it asks for.
-api!(
-    MetadataRequest,
-    "Metadata",
-    4..=12,
-    [
-        since(3, INT32),
-        since(0, Kind::Structs(&[since(0, INT32), since(0, Kind::Text), since(0, INT32), since(1, Kind::Text)])),
-        since(2, Kind::Text),
-        since(1, INT32),
-        since(
-            0,
-            Kind::Structs(&[
-                since(0, INT16),
-                since(0, Kind::Text),
-                since(10, UUID),
-                since(1, BOOL),
-                since(
-                    0,
-                    Kind::Structs(&[
-                        since(0, INT16),
-                        since(0, INT32),
-                        since(0, INT32),
-                        since(7, INT32),
-                        since(0, Kind::Numbers),
-                        since(0, Kind::Numbers),
-                        since(5, Kind::Numbers),
-                    ])
-                ),
-                since(8, INT32),
-            ])
-        ),
-        between(8, 10, INT32),
-    ]
-);
+api! { MetadataRequest "Metadata", 4 to 12:
+    int32(3),
+    structs(0, &[int32(0), text(0), int32(0), text(1)]),
+    text(2),
+    int32(1),
+    structs(0, &[
+        int16(0),
+        text(0),
+        uuid(10),
+        bool(1),
+        structs(0, &[int16(0), int32(0), int32(0), int32(7), numbers(0), numbers(0), numbers(5)]),
+        int32(8),
+    ]),
+    int32(8).until(10),
+}
 
-api!(
-    CreateTopicsRequest,
-    "CreateTopics",
-    2..=7,
-    [
-        since(2, INT32),
-        since(
-            2,
-            Kind::Structs(&[
-                since(2, Kind::Text),
-                since(7, UUID),
-                since(2, INT16),
-                since(2, Kind::Text),
-                since(5, INT32),
-                since(5, INT16),
-                since(
-                    5,
-                    Kind::Structs(&[
-                        since(5, Kind::Text),
-                        since(5, Kind::Text),
-                        since(5, BOOL),
-                        since(5, INT8),
-                        since(5, BOOL),
-                    ])
-                ),
-            ])
-        ),
-    ]
-);
+api! { CreateTopicsRequest "CreateTopics", 2 to 7:
+    int32(2),
+    structs(2, &[
+        text(2),
+        uuid(7),
+        int16(2),
+        text(2),
+        int32(5),
+        int16(5),
+        structs(5, &[text(5), text(5), bool(5), int8(5), bool(5)]),
+        tagged(5, 0, 2),
+    ]),
+}
 
-api!(
-    DeleteTopicsRequest,
-    "DeleteTopics",
-    1..=6,
-    [
-        since(1, INT32),
-        since(1, Kind::Structs(&[since(1, Kind::Text), since(6, UUID), since(1, INT16), since(5, Kind::Text)])),
-    ]
-);
+api! { DeleteTopicsRequest "DeleteTopics", 1 to 6:
+    int32(1),
+    structs(1, &[text(1), uuid(6), int16(1), text(5)]),
+}
 
-api!(
-    DescribeConfigsRequest,
-    "DescribeConfigs",
-    1..=4,
-    [
-        since(1, INT32),
-        since(
-            1,
-            Kind::Structs(&[
-                since(1, INT16),
-                since(1, Kind::Text),
-                since(1, INT8),
-                since(1, Kind::Text),
-                since(
-                    1,
-                    Kind::Structs(&[
-                        since(1, Kind::Text),
-                        since(1, Kind::Text),
-                        since(1, BOOL),
-                        since(1, INT8),
-                        since(1, BOOL),
-                        since(1, Kind::Structs(&[since(1, Kind::Text), since(1, Kind::Text), since(1, INT8)])),
-                        since(3, INT8),
-                        since(3, Kind::Text),
-                    ])
-                ),
-            ])
-        ),
-    ]
-);
+api! { DescribeConfigsRequest "DescribeConfigs", 1 to 4:
+    int32(1),
+    structs(1, &[
+        int16(1),
+        text(1),
+        int8(1),
+        text(1),
+        structs(1, &[
+            text(1),
+            text(1),
+            bool(1),
+            int8(1),
+            bool(1),
+            structs(1, &[text(1), text(1), int8(1)]),
+            int8(3),
+            text(3),
+        ]),
+    ]),
+}
 
 // Version 2 brought the isolation level.
-api!(
-    ListOffsetsRequest,
-    "ListOffsets",
-    2..=7,
-    [
-        since(2, INT32),
-        since(
-            1,
-            Kind::Structs(&[
-                since(1, Kind::Text),
-                since(
-                    1,
-                    Kind::Structs(&[
-                        since(1, INT32),
-                        since(1, INT16),
-                        since(1, INT64),
-                        since(1, INT64),
-                        since(4, INT32),
-                    ])
-                ),
-            ])
-        ),
-    ]
-);
+api! { ListOffsetsRequest "ListOffsets", 2 to 7:
+    int32(2),
+    structs(1, &[text(1), structs(1, &[int32(1), int16(1), int64(1), int64(1), int32(4)])]),
+}
 
-api!(
-    FindCoordinatorRequest,
-    "FindCoordinator",
-    1..=4,
-    [
-        since(1, INT32),
-        between(0, 3, INT16),
-        between(1, 3, Kind::Text),
-        between(0, 3, INT32),
-        between(0, 3, Kind::Text),
-        between(0, 3, INT32),
-        since(
-            4,
-            Kind::Structs(&[
-                since(4, Kind::Text),
-                since(4, INT32),
-                since(4, Kind::Text),
-                since(4, INT32),
-                since(4, INT16),
-                since(4, Kind::Text),
-            ])
-        ),
-    ]
-);
+api! { FindCoordinatorRequest "FindCoordinator", 1 to 4:
+    int32(1),
+    int16(0).until(3),
+    text(1).until(3),
+    int32(0).until(3),
+    text(0).until(3),
+    int32(0).until(3),
+    structs(4, &[text(4), int32(4), text(4), int32(4), int16(4), text(4)]),
+}
 
-api!(
-    OffsetCommitRequest,
-    "OffsetCommit",
-    2..=9,
-    [
-        since(3, INT32),
-        since(2, Kind::Structs(&[since(2, Kind::Text), since(2, Kind::Structs(&[since(2, INT32), since(2, INT16)])),])),
-    ]
-);
+api! { OffsetCommitRequest "OffsetCommit", 2 to 9:
+    int32(3),
+    structs(2, &[text(2), structs(2, &[int32(2), int16(2)])]),
+}
 
-api!(
-    OffsetFetchRequest,
-    "OffsetFetch",
-    2..=9,
-    [
-        since(3, INT32),
-        between(1, 7, Kind::Structs(&[since(1, Kind::Text), since(1, Kind::Structs(COMMITTED))])),
-        between(2, 7, INT16),
-        since(
-            8,
-            Kind::Structs(&[
-                since(8, Kind::Text),
-                since(8, Kind::Structs(&[since(8, Kind::Text), since(8, Kind::Structs(COMMITTED))])),
-                since(8, INT16),
-            ])
-        ),
-    ]
-);
+api! { OffsetFetchRequest "OffsetFetch", 2 to 9:
+    int32(3),
+    structs(1, &[text(1), structs(1, COMMITTED)]).until(7),
+    int16(2).until(7),
+    structs(8, &[text(8), structs(8, &[text(8), structs(8, COMMITTED)]), int16(8)]),
+}
 
-const COMMITTED: &[Field] = &[since(1, INT32), since(1, INT64), since(5, INT32), since(1, Kind::Text), since(1, INT16)];
+const COMMITTED: &[Field] = &[int32(1), int64(1), int32(5), text(1), int16(1)];
 
-api!(
-    DeleteGroupsRequest,
-    "DeleteGroups",
-    0..=2,
-    [since(0, INT32), since(0, Kind::Structs(&[since(0, Kind::Text), since(0, INT16)])),]
-);
+api! { DeleteGroupsRequest "DeleteGroups", 0 to 2:
+    int32(0),
+    structs(0, &[text(0), int16(0)]),
+}
+
+api! { ListGroupsRequest "ListGroups", 0 to 2:
+    int32(1),
+    int16(0),
+    structs(0, &[text(0), text(0)]),
+}
+
+#[cfg(test)]
+mod tests;

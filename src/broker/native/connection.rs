@@ -4,16 +4,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes, BytesMut};
-use kafka_protocol::messages::{ApiVersionsRequest, RequestHeader, ResponseHeader};
-use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
+use kafka_protocol::messages::{ApiVersionsRequest, RequestHeader};
+use kafka_protocol::protocol::{Encodable, Request, StrBytes};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 
-use super::api::Api;
+use super::api::{Api, decode};
 use super::call::Call;
 use super::connector::Stream;
 use super::frame::read_frame;
-use super::shape;
 use crate::broker::BrokerError;
 
 /// How many requests may wait to be written.
@@ -123,15 +122,6 @@ impl Connection {
     }
 }
 
-/// Decodes the frame of an answer; the correlation id was looked at before.
-fn decode<R: Api>(mut frame: Bytes, version: i16) -> Result<R::Response, String> {
-    let header_version = R::Response::header_version(version);
-    ResponseHeader::decode(&mut frame, header_version).map_err(|error| error.to_string())?;
-    shape::check(&frame, R::ANSWER, version, header_version >= 1)
-        .map_err(|cause| format!("{} answer, version {version}: {cause}", R::NAME))?;
-    R::Response::decode(&mut frame, version).map_err(|error| format!("{} answer, version {version}: {error}", R::NAME))
-}
-
 type Answer = Result<Bytes, String>;
 
 /// The answers that are waited for.
@@ -218,3 +208,6 @@ async fn send(mut writer: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Byt
     }
     writer.shutdown().await
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use kafka_protocol::messages::offset_fetch_request::{
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
 };
 use kafka_protocol::messages::offset_fetch_response::OffsetFetchResponse;
-use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, GroupId};
+use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, GroupId, ListGroupsRequest};
 use kafka_protocol::protocol::StrBytes;
 
 use super::Native;
@@ -47,6 +47,11 @@ impl OffsetStore for Native {
         self.run(call, |cluster, call| async move {
             call.retry(async || commit(&cluster, &call, &group, &offsets).await).await
         })
+    }
+
+    fn group_exists(&self, group: String) -> BoxFuture<Result<bool, BrokerError>> {
+        let call = self.call(format!("looking whether group {group} exists"));
+        self.run(call, |cluster, call| async move { call.retry(async || exists(&cluster, &call, &group).await).await })
     }
 
     fn delete_group(&self, group: String) -> BoxFuture<Result<(), BrokerError>> {
@@ -226,6 +231,17 @@ async fn commit(
         }
     };
     offsets.iter().map(result).collect()
+}
+
+/// Listed by its coordinator, which tells it from a group that never was: DescribeGroups calls both dead, as it does with
+/// groups of the newer protocol.
+async fn exists(cluster: &Cluster, call: &Call, group: &str) -> Result<bool, Failed> {
+    let request = ListGroupsRequest::default();
+    let answer = coordinator(cluster, call, group).await?.call(call, |_| request).await?;
+    match answer.error_code {
+        0 => Ok(answer.groups.iter().any(|listed| &*listed.group_id.0 == group)),
+        code => Err(group_failed(cluster, call, group, code)),
+    }
 }
 
 async fn delete(cluster: &Cluster, call: &Call, group: &str) -> Result<(), Failed> {

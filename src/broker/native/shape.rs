@@ -2,9 +2,17 @@
 //! bytes claim to hold, so a hostile or garbled count would end the process. Here the bytes are walked by the
 //! answer's shape first, and a count that the bytes cannot hold is an error.
 
+/// A field, and the versions that have it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    kind: Kind,
+    since: i16,
+    until: i16,
+}
+
 /// The type of a field.
-#[derive(Debug)]
-pub(super) enum Kind {
+#[derive(Debug, Clone, Copy)]
+enum Kind {
     /// A fixed number of bytes.
     Fixed(usize),
     /// A string, null or not.
@@ -13,29 +21,68 @@ pub(super) enum Kind {
     Numbers,
     /// An array of structures, null or not.
     Structs(&'static [Field]),
+    /// A tagged field that the decoder knows, of so many bytes: it reads these, whatever size is announced.
+    Tagged { tag: usize, size: usize },
 }
 
-/// A field, and the versions that have it.
-#[derive(Debug)]
-pub(super) struct Field {
-    pub(super) kind: Kind,
-    pub(super) since: i16,
-    pub(super) until: i16,
+impl Field {
+    const fn new(since: i16, kind: Kind) -> Self {
+        Self { kind, since, until: i16::MAX }
+    }
+
+    /// Gives the last version that has the field.
+    pub(super) const fn until(mut self, until: i16) -> Self {
+        self.until = until;
+        self
+    }
 }
 
-/// A field of the versions from `since` on.
-pub(super) const fn since(since: i16, kind: Kind) -> Field {
-    Field { kind, since, until: i16::MAX }
+pub(super) const fn bool(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(1))
 }
 
-/// A field of the versions `since` to `until`.
-pub(super) const fn between(since: i16, until: i16, kind: Kind) -> Field {
-    Field { kind, since, until }
+pub(super) const fn int8(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(1))
 }
+
+pub(super) const fn int16(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(2))
+}
+
+pub(super) const fn int32(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(4))
+}
+
+pub(super) const fn int64(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(8))
+}
+
+pub(super) const fn uuid(since: i16) -> Field {
+    Field::new(since, Kind::Fixed(16))
+}
+
+pub(super) const fn text(since: i16) -> Field {
+    Field::new(since, Kind::Text)
+}
+
+pub(super) const fn numbers(since: i16) -> Field {
+    Field::new(since, Kind::Numbers)
+}
+
+pub(super) const fn structs(since: i16, fields: &'static [Field]) -> Field {
+    Field::new(since, Kind::Structs(fields))
+}
+
+pub(super) const fn tagged(since: i16, tag: usize, size: usize) -> Field {
+    Field::new(since, Kind::Tagged { tag, size })
+}
+
+/// The most array entries in one answer: some hundred times what the largest clusters have.
+const MAX_ENTRIES: usize = 1 << 22;
 
 /// Walks `bytes` as the structure `fields` of `version` and returns what is left after it.
 pub(super) fn check<'a>(bytes: &'a [u8], fields: &[Field], version: i16, flexible: bool) -> Result<&'a [u8], String> {
-    let mut walk = Walk { rest: bytes, version, flexible };
+    let mut walk = Walk { rest: bytes, version, flexible, entries: 0 };
     walk.structure(fields)?;
     Ok(walk.rest)
 }
@@ -44,6 +91,7 @@ struct Walk<'a> {
     rest: &'a [u8],
     version: i16,
     flexible: bool,
+    entries: usize,
 }
 
 impl Walk<'_> {
@@ -52,7 +100,7 @@ impl Walk<'_> {
         for field in fields.iter().filter(|field| (field.since..=field.until).contains(&version)) {
             self.field(&field.kind)?;
         }
-        if self.flexible { self.tags() } else { Ok(()) }
+        if self.flexible { self.tags(fields) } else { Ok(()) }
     }
 
     fn field(&mut self, kind: &Kind) -> Result<(), String> {
@@ -72,6 +120,8 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
+            // Comes with the other tagged fields, at the end.
+            Kind::Tagged { .. } => Ok(()),
         }
     }
 
@@ -81,13 +131,23 @@ impl Walk<'_> {
         if count > self.rest.len() {
             return Err(format!("array of {count} entries in {} bytes", self.rest.len()));
         }
+        self.entries += count;
+        if self.entries > MAX_ENTRIES {
+            return Err(format!("more than {MAX_ENTRIES} array entries"));
+        }
         Ok(count)
     }
 
-    fn tags(&mut self) -> Result<(), String> {
+    fn tags(&mut self, fields: &[Field]) -> Result<(), String> {
         for _ in 0..self.varint()? {
-            self.varint()?;
-            let size = self.varint()?;
+            let (tag, size) = (self.varint()?, self.varint()?);
+            let known = fields.iter().find_map(|field| match field.kind {
+                Kind::Tagged { tag: known, size } if known == tag => Some(size),
+                _ => None,
+            });
+            if known.is_some_and(|known| known != size) {
+                return Err(format!("tagged field {tag} of {size} bytes"));
+            }
             self.skip(size)?;
         }
         Ok(())

@@ -30,17 +30,20 @@ pub(super) struct Undecodable {
     pub(super) cause: String,
     /// Whether it stumbled over a transaction marker, which holds no data.
     pub(super) control: bool,
+    /// Whether the connection is lost with it.
+    pub(super) connection_lost: bool,
 }
 
 /// Tells a response that cannot be decoded from all other errors.
 pub(super) fn undecodable(error: &Error) -> Option<Undecodable> {
-    let cause = match error {
-        Error::Request(request) if is_decoding(request) || is_too_large(request) => request.to_string(),
-        Error::InvalidResponse(text) if text.to_lowercase().contains("timestamp") => text.clone(),
+    let (cause, connection_lost) = match error {
+        Error::Request(request) if is_decoding(request) => (request.to_string(), false),
+        Error::Request(request) if is_too_large(request) => (request.to_string(), true),
+        Error::InvalidResponse(text) if text.to_lowercase().contains("timestamp") => (text.clone(), false),
         _ => return None,
     };
     let control = cause.contains("control batch record") || cause.contains("control record");
-    Some(Undecodable { cause, control })
+    Some(Undecodable { cause, control, connection_lost })
 }
 
 fn is_decoding(error: &RequestError) -> bool {

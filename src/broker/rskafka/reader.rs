@@ -145,6 +145,11 @@ impl Reader {
             }
         };
         if let Some(undecodable) = undecodable(&error) {
+            if undecodable.connection_lost {
+                self.clients.give_up(&lease).await;
+            } else {
+                self.lease = Some(lease);
+            }
             if matches!(self.cursor.on_undecodable(max_bytes, undecodable.control), Next::Stop) {
                 return Err(Trouble::Stop(SourceProblem::Failed(unreadable(doing, &undecodable.cause))));
             }
@@ -161,9 +166,7 @@ impl Reader {
     }
 
     /// Takes what a fetch brought.
-    async fn take(&mut self, mut records: Vec<RecordAndOffset>, high_watermark: i64) -> Result<(), Trouble> {
-        // A broker may begin with the batch that the offset lies in.
-        records.retain(|record| record.offset >= self.cursor.offset());
+    async fn take(&mut self, records: Vec<RecordAndOffset>, high_watermark: i64) -> Result<(), Trouble> {
         if let Some(last) = records.last() {
             self.cursor.on_records(last.offset);
             self.push(batch(&self.partition, self.topic_id, &records, self.cursor.offset()));
@@ -249,7 +252,8 @@ fn unreadable(doing: String, cause: &str) -> BrokerError {
     BrokerError::Unsupported {
         doing,
         remedy: format!(
-            "the rskafka adapter cannot read the batch there ({cause}); the native adapter can; see docs/limits.md"
+            "the rskafka adapter cannot read the batch there ({cause}), which takes the native adapter; \
+             see docs/limits.md for what can be done now"
         ),
     }
 }

@@ -4,7 +4,7 @@
 //! - 5: flexible; the answer tells partitions, replication and configuration.
 //! - 7: topic ids in the answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
@@ -43,7 +43,10 @@ pub(in super::super) fn handle(
         *named.entry(&topic.name).or_default() += 1;
     }
     let mut partitions_left = MAX_NEW_PARTITIONS as usize;
-    let results = request.topics.iter().map(|topic| {
+    // A name that is there twice gets one answer.
+    let mut answered = HashSet::new();
+    let topics = request.topics.iter().filter(|topic| answered.insert(&**topic.name));
+    let results = topics.map(|topic| {
         let result = CreatableTopicResult::default().with_name(topic.name.clone());
         if let Some(code) = call.errors.topic(&topic.name) {
             return result.with_error_code(code).with_error_message(Some(text("injected fault")));

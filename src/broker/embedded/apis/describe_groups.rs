@@ -15,8 +15,8 @@ use super::text;
 pub(in super::super) static SHAPE: Shape =
     Shape { flexible: 5, fields: &[always(Kind::List(&Kind::Text)), since(3, Kind::Fixed(1))] };
 
-/// All operations that a group knows: read, delete, describe.
-const GROUP_OPERATIONS: i32 = 0b1_0100_1000;
+/// All operations that a group knows: read, delete, describe, and describe and alter its configuration.
+const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
 
 pub(in super::super) fn handle(
     state: &State,

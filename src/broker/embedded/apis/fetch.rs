@@ -79,7 +79,8 @@ pub(in super::super) fn handle(
     wait: Wait,
 ) -> Result<FetchResponse, Duration> {
     let whole = call.errors.whole().filter(|code| is_about_sessions(*code));
-    let session = (request.session_id != 0).then_some(ResponseError::FetchSessionIdNotFound.code());
+    let in_session = request.session_id != 0 || request.session_epoch > 0;
+    let session = in_session.then_some(ResponseError::FetchSessionIdNotFound.code());
     if let Some(code) = whole.or(session) {
         return Ok(FetchResponse::default().with_error_code(code));
     }

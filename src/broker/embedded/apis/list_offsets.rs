@@ -48,6 +48,7 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &ListOff
                 (None, Some(_)) if partition.current_leader_epoch > LEADER_EPOCH => {
                     Err(ResponseError::UnknownLeaderEpoch.code())
                 }
+                (None, Some(_)) if partition.timestamp < LATEST_TIERED => Err(ResponseError::UnsupportedVersion.code()),
                 (None, Some(log)) => Ok(find(log, partition.timestamp, request.isolation_level)),
             };
             let answer = ListOffsetsPartitionResponse::default().with_partition_index(index);

@@ -67,7 +67,7 @@ fn fence(state: &State, call: &Call<'_>, request: &OffsetCommitRequest) -> Optio
     let error = match state.groups.get(&request.group_id) {
         _ if request.generation_id_or_member_epoch < 0 => return None,
         Some(_) => ResponseError::UnknownMemberId,
-        None if call.version >= 9 => ResponseError::StaleMemberEpoch,
+        None if call.version >= 9 => ResponseError::GroupIdNotFound,
         None => ResponseError::IllegalGeneration,
     };
     Some(error.code())

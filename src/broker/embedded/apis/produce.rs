@@ -155,11 +155,9 @@ fn append(
 fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
     let invalid = |message: &str| Refused::new(ResponseError::InvalidRecord, message);
     let header = BatchHeader::check(bytes).map_err(|error| match error {
-        BatchError::Magic(_) | BatchError::OffsetDelta(_) => {
-            Refused::new(ResponseError::InvalidRecord, error.to_string())
-        }
         BatchError::TooShort(0) => invalid("A produce request must hold one record batch per partition."),
-        _ => Refused::new(ResponseError::CorruptMessage, error.to_string()),
+        BatchError::Crc { .. } => Refused::new(ResponseError::CorruptMessage, error.to_string()),
+        _ => Refused::new(ResponseError::InvalidRecord, error.to_string()),
     })?;
     if header.size != bytes.len() {
         return Err(invalid("A produce request must hold no more than one record batch per partition.").into());
@@ -169,11 +167,13 @@ fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
         let message = format!("The record batch has {} bytes, max.message.bytes is {most}.", header.size);
         return Err(Refused::new(ResponseError::MessageTooLarge, message).into());
     }
+    if header.is_transactional() {
+        // Kafka's code for a transactional batch in a request without a transactional id.
+        let message = "Transactions are not served.";
+        return Err(Refused::new(ResponseError::TransactionalIdAuthorizationFailed, message).into());
+    }
     if header.is_control() {
         return Err(invalid("Clients must not write control records.").into());
-    }
-    if header.is_transactional() {
-        return Err(Refused::new(ResponseError::InvalidRequest, "Transactions are not served.").into());
     }
     if header.count < 1 || i64::from(header.count) != i64::from(header.last_offset_delta) + 1 {
         let (count, delta) = (header.count, header.last_offset_delta);

@@ -1,0 +1,246 @@
+use bytes::BytesMut;
+use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
+use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
+use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
+use kafka_protocol::messages::describe_configs_response::{
+    DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
+};
+use kafka_protocol::messages::find_coordinator_response::Coordinator;
+use kafka_protocol::messages::list_groups_response::ListedGroup;
+use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
+use kafka_protocol::messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
+use kafka_protocol::messages::offset_fetch_response::{
+    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+};
+use kafka_protocol::messages::{
+    ApiVersionsResponse, BrokerId, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
+    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, ListGroupsResponse, ListOffsetsResponse,
+    MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
+};
+use kafka_protocol::protocol::{Encodable, StrBytes};
+use proptest::prelude::*;
+
+use super::*;
+
+/// An answer that fills every array and text, two entries each.
+trait Sample: Api {
+    fn sample(version: i16) -> Self::Response;
+}
+
+fn text() -> StrBytes {
+    StrBytes::from_static_str("text")
+}
+
+fn topic() -> TopicName {
+    TopicName(text())
+}
+
+fn two<T: Clone>(value: T) -> Vec<T> {
+    vec![value.clone(), value]
+}
+
+impl Sample for ApiVersionsRequest {
+    fn sample(_: i16) -> ApiVersionsResponse {
+        ApiVersionsResponse::default().with_api_keys(two(api_versions_response::ApiVersion::default()))
+    }
+}
+
+impl Sample for MetadataRequest {
+    fn sample(version: i16) -> MetadataResponse {
+        let broker = MetadataResponseBroker::default().with_host(text()).with_rack(Some(text()));
+        let mut partition =
+            MetadataResponsePartition::default().with_replica_nodes(two(BrokerId(1))).with_isr_nodes(two(BrokerId(1)));
+        if version >= 5 {
+            partition = partition.with_offline_replicas(two(BrokerId(2)));
+        }
+        let topic = MetadataResponseTopic::default().with_name(Some(topic())).with_partitions(two(partition));
+        MetadataResponse::default().with_brokers(two(broker)).with_cluster_id(Some(text())).with_topics(two(topic))
+    }
+}
+
+impl Sample for CreateTopicsRequest {
+    fn sample(version: i16) -> CreateTopicsResponse {
+        let mut result = CreatableTopicResult::default().with_name(topic()).with_error_message(Some(text()));
+        if version >= 5 {
+            let config = CreatableTopicConfigs::default().with_name(text()).with_value(Some(text()));
+            result = result.with_configs(Some(two(config))).with_topic_config_error_code(29);
+        }
+        CreateTopicsResponse::default().with_topics(two(result))
+    }
+}
+
+impl Sample for DeleteTopicsRequest {
+    fn sample(version: i16) -> DeleteTopicsResponse {
+        let mut result = DeletableTopicResult::default().with_name(Some(topic()));
+        if version >= 5 {
+            result = result.with_error_message(Some(text()));
+        }
+        DeleteTopicsResponse::default().with_responses(two(result))
+    }
+}
+
+impl Sample for DescribeConfigsRequest {
+    fn sample(version: i16) -> DescribeConfigsResponse {
+        let synonym = DescribeConfigsSynonym::default().with_name(text()).with_value(Some(text()));
+        let mut config = DescribeConfigsResourceResult::default()
+            .with_name(text())
+            .with_value(Some(text()))
+            .with_synonyms(two(synonym));
+        if version >= 3 {
+            config = config.with_documentation(Some(text()));
+        }
+        let result = DescribeConfigsResult::default().with_error_message(Some(text())).with_configs(two(config));
+        DescribeConfigsResponse::default().with_results(two(result))
+    }
+}
+
+impl Sample for ListOffsetsRequest {
+    fn sample(_: i16) -> ListOffsetsResponse {
+        let partitions = two(ListOffsetsPartitionResponse::default());
+        let topic = ListOffsetsTopicResponse::default().with_name(topic()).with_partitions(partitions);
+        ListOffsetsResponse::default().with_topics(two(topic))
+    }
+}
+
+impl Sample for FindCoordinatorRequest {
+    fn sample(version: i16) -> FindCoordinatorResponse {
+        if version >= 4 {
+            let found = Coordinator::default().with_key(text()).with_host(text()).with_error_message(Some(text()));
+            FindCoordinatorResponse::default().with_coordinators(two(found))
+        } else {
+            FindCoordinatorResponse::default().with_host(text()).with_error_message(Some(text()))
+        }
+    }
+}
+
+impl Sample for OffsetCommitRequest {
+    fn sample(_: i16) -> OffsetCommitResponse {
+        let partitions = two(OffsetCommitResponsePartition::default());
+        let topic = OffsetCommitResponseTopic::default().with_name(topic()).with_partitions(partitions);
+        OffsetCommitResponse::default().with_topics(two(topic))
+    }
+}
+
+impl Sample for OffsetFetchRequest {
+    fn sample(version: i16) -> OffsetFetchResponse {
+        if version >= 8 {
+            let partition = OffsetFetchResponsePartitions::default().with_metadata(Some(text()));
+            let topic = OffsetFetchResponseTopics::default().with_name(topic()).with_partitions(two(partition));
+            let group = OffsetFetchResponseGroup::default().with_group_id(GroupId(text())).with_topics(two(topic));
+            OffsetFetchResponse::default().with_groups(two(group))
+        } else {
+            let partition = OffsetFetchResponsePartition::default().with_metadata(Some(text()));
+            let topic = OffsetFetchResponseTopic::default().with_name(topic()).with_partitions(two(partition));
+            OffsetFetchResponse::default().with_topics(two(topic))
+        }
+    }
+}
+
+impl Sample for DeleteGroupsRequest {
+    fn sample(_: i16) -> DeleteGroupsResponse {
+        DeleteGroupsResponse::default()
+            .with_results(two(DeletableGroupResult::default().with_group_id(GroupId(text()))))
+    }
+}
+
+impl Sample for ListGroupsRequest {
+    fn sample(_: i16) -> ListGroupsResponse {
+        ListGroupsResponse::default().with_groups(two(ListedGroup::default().with_group_id(GroupId(text()))))
+    }
+}
+
+/// The frame of an answer, correlation id 0.
+fn frame<R: Sample>(version: i16) -> BytesMut {
+    let mut frame = BytesMut::new();
+    ResponseHeader::default().encode(&mut frame, R::Response::header_version(version)).unwrap();
+    R::sample(version).encode(&mut frame, version).unwrap();
+    frame
+}
+
+fn every_version_is_read_to_its_end<R: Sample>()
+where
+    R::Response: PartialEq + std::fmt::Debug,
+{
+    assert!(R::SPOKEN.max <= R::VERSIONS.max && R::SPOKEN.min >= R::VERSIONS.min, "{}", R::NAME);
+    for version in R::SPOKEN.min..=R::SPOKEN.max {
+        let frame = frame::<R>(version);
+        let header = if R::Response::header_version(version) >= 1 { 5 } else { 4 };
+        let rest = shape::check(&frame[header..], R::ANSWER, version, header == 5);
+        assert_eq!(rest, Ok(&[][..]), "{} version {version}", R::NAME);
+        assert_eq!(decode::<R>(frame.freeze(), version), Ok(R::sample(version)));
+    }
+}
+
+#[test]
+fn every_answer_is_read_to_its_end() {
+    every_version_is_read_to_its_end::<ApiVersionsRequest>();
+    every_version_is_read_to_its_end::<MetadataRequest>();
+    every_version_is_read_to_its_end::<CreateTopicsRequest>();
+    every_version_is_read_to_its_end::<DeleteTopicsRequest>();
+    every_version_is_read_to_its_end::<DescribeConfigsRequest>();
+    every_version_is_read_to_its_end::<ListOffsetsRequest>();
+    every_version_is_read_to_its_end::<FindCoordinatorRequest>();
+    every_version_is_read_to_its_end::<OffsetCommitRequest>();
+    every_version_is_read_to_its_end::<OffsetFetchRequest>();
+    every_version_is_read_to_its_end::<DeleteGroupsRequest>();
+    every_version_is_read_to_its_end::<ListGroupsRequest>();
+}
+
+#[test]
+fn a_count_that_the_bytes_cannot_hold_is_an_error() {
+    // The decoder alone would set aside two billion entries, which ends the process.
+    let mut lying = frame::<MetadataRequest>(8);
+    lying[8..12].copy_from_slice(&i32::MAX.to_be_bytes());
+    let error = decode::<MetadataRequest>(lying.freeze(), 8).unwrap_err();
+    assert!(error.starts_with("Metadata answer, version 8: array of 2147483647 entries"), "{error}");
+}
+
+#[test]
+fn a_known_tag_of_another_size_is_an_error() {
+    // The decoder would read on in the middle of it, where a count could lie unseen.
+    let mut lying = frame::<CreateTopicsRequest>(7);
+    let tag = lying.windows(4).position(|window| window == [0, 2, 0, 29]).unwrap();
+    lying[tag + 1] = 1;
+    assert!(decode::<CreateTopicsRequest>(lying.freeze(), 7).unwrap_err().contains("tagged field 0 of 1 bytes"));
+}
+
+/// Changes some bytes of a frame and cuts it off.
+fn garbled(mut frame: BytesMut, changes: &[(usize, u8)], cut: usize) -> Bytes {
+    for (place, byte) in changes {
+        let place = place % frame.len();
+        frame[place] = *byte;
+    }
+    frame.truncate(frame.len() - cut.min(frame.len()));
+    frame.freeze()
+}
+
+fn survives<R: Sample>(changes: &[(usize, u8)], cut: usize) {
+    for version in R::SPOKEN.min..=R::SPOKEN.max {
+        // Either outcome is fine; a panic or an allocation that ends the process is not.
+        let _ = decode::<R>(garbled(frame::<R>(version), changes, cut), version);
+    }
+}
+
+proptest! {
+    #[test]
+    fn garbled_answers_neither_panic_nor_take_memory(
+        changes in prop::collection::vec((0..400usize, prop_oneof![any::<u8>(), Just(0xff), Just(0x7f)]), 0..6),
+        cut in prop_oneof![Just(0), 0..40usize],
+    ) {
+        survives::<ApiVersionsRequest>(&changes, cut);
+        survives::<MetadataRequest>(&changes, cut);
+        survives::<CreateTopicsRequest>(&changes, cut);
+        survives::<DeleteTopicsRequest>(&changes, cut);
+        survives::<DescribeConfigsRequest>(&changes, cut);
+        survives::<ListOffsetsRequest>(&changes, cut);
+        survives::<FindCoordinatorRequest>(&changes, cut);
+        survives::<OffsetCommitRequest>(&changes, cut);
+        survives::<OffsetFetchRequest>(&changes, cut);
+        survives::<DeleteGroupsRequest>(&changes, cut);
+        survives::<ListGroupsRequest>(&changes, cut);
+    }
+}

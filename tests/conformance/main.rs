@@ -1,0 +1,102 @@
+//! One suite for every broker adapter: what the ports promise, whichever adapter is behind them.
+//!
+//! It runs on the embedded broker, or on a real one where `KAFKA_BOOTSTRAP` names it. Tests whose names begin with
+//! `embedded_` need what only the embedded broker offers (faults, logs written by hand) and do nothing on a real one.
+
+mod admin;
+mod fixture;
+mod gaps;
+mod offsets;
+mod outages;
+mod pipes;
+mod produce;
+mod reading;
+mod rskafka_limits;
+mod transactions;
+mod wire;
+
+/// Runs each function of the suite against an adapter, as a test named after both.
+macro_rules! suite {
+    ($adapter:ident: $($module:ident { $($test:ident),* $(,)? })*) => {
+        mod $adapter {
+            $(mod $module {
+                $(
+                    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                    async fn $test() {
+                        let fixture = crate::fixture::Fixture::$adapter().await;
+                        crate::$module::$test(&fixture).await;
+                    }
+                )*
+            })*
+        }
+    };
+}
+
+suite! { rskafka:
+    admin {
+        topics_are_created_described_and_deleted,
+        creating_a_topic_twice_is_an_error_with_its_code,
+        wrong_configuration_is_an_error_with_the_brokers_text,
+        unknown_topics_are_none_and_are_not_created,
+        deleting_an_unknown_topic_is_an_error_with_its_code,
+        configuration_entries_are_read,
+        offsets_by_place_and_time,
+        an_unreachable_broker_is_named_with_its_cause,
+        a_broker_that_never_answers_is_an_error_in_time,
+        the_second_bootstrap_address_is_used,
+        calls_work_from_a_runtime_without_io,
+    }
+    offsets {
+        commits_are_fetched_with_their_metadata,
+        what_was_never_committed_is_none,
+        groups_do_not_see_each_other,
+        committing_to_an_unknown_topic_fails_for_it_alone,
+        a_deleted_group_has_no_offsets,
+        deleting_an_unknown_group_is_an_error_with_its_code,
+    }
+    produce {
+        records_come_back_byte_for_byte,
+        a_batch_keeps_its_order_and_gets_consecutive_offsets,
+        concurrent_batches_are_each_kept_together,
+        an_unknown_topic_is_an_error_and_is_not_created,
+        a_record_that_is_too_large_is_an_error_with_its_code,
+    }
+    reading {
+        reading_begins_at_the_offset_asked_for,
+        records_that_arrive_later_are_read,
+        a_record_larger_than_a_fetch_arrives,
+        a_feed_that_is_not_drained_stops_at_its_limit_while_another_goes_on,
+        a_closed_feed_is_not_read_for_any_more,
+        a_removed_partition_is_not_read_any_more,
+        an_offset_past_the_end_is_reported,
+        an_offset_before_the_start_is_reported,
+        a_recreated_topic_is_reported,
+        a_topic_that_is_missing_is_waited_for,
+    }
+    transactions {
+        committed_records_are_read_past_the_markers,
+        a_marker_at_the_end_is_passed_and_told,
+        an_open_transaction_is_waited_for_and_not_skipped,
+    }
+    gaps {
+        embedded_an_emptied_batch_is_passed,
+        embedded_many_emptied_batches_are_passed_and_told,
+        embedded_offsets_without_any_batch_are_passed,
+    }
+    outages {
+        embedded_a_dropped_connection_is_reported_once_and_survived,
+        embedded_a_broker_that_hangs_is_reported_in_time_and_survived,
+        embedded_a_restarted_broker_is_found_again,
+        embedded_producing_ends_at_the_request_timeout,
+        embedded_producing_waits_for_a_leader_and_no_longer_than_allowed,
+        embedded_a_lost_response_may_duplicate_but_not_lose,
+        embedded_the_coordinator_is_looked_for_again,
+        embedded_a_coordinator_that_is_never_there_is_an_error_in_time,
+        embedded_a_call_without_an_answer_is_an_error_in_time,
+    }
+    rskafka_limits {
+        a_null_header_stops_the_reading_after_what_is_before_it,
+        an_unknown_compression_stops_the_reading_with_a_remedy,
+        headers_that_cannot_be_written_are_named,
+    }
+}
