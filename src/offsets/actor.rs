@@ -25,7 +25,9 @@ pub(crate) struct OffsetsState {
     committing: bool,
     /// Whether the last commit failed, so that a streak is reported once.
     failing: bool,
+    /// Flushes that wait for the next commit, and those that the commit under way is for.
     flushes: Vec<RpcReplyPort<()>>,
+    flushing: Vec<RpcReplyPort<()>>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
@@ -36,7 +38,13 @@ impl Actor for OffsetsActor {
 
     async fn pre_start(&self, myself: ActorRef<OffsetsMessage>, (): ()) -> Result<OffsetsState, ActorProcessingErr> {
         myself.send_interval(self.commit_interval, || OffsetsMessage::Tick);
-        Ok(OffsetsState { ledger: Ledger::default(), committing: false, failing: false, flushes: Vec::new() })
+        Ok(OffsetsState {
+            ledger: Ledger::default(),
+            committing: false,
+            failing: false,
+            flushes: Vec::new(),
+            flushing: Vec::new(),
+        })
     }
 
     async fn handle(
@@ -75,6 +83,7 @@ impl OffsetsActor {
             return;
         }
         state.committing = true;
+        state.flushing.append(&mut state.flushes);
         let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset {
             partition: partition.clone(),
             offset: *offset,
@@ -121,6 +130,7 @@ impl OffsetsActor {
                 if !std::mem::replace(&mut state.failing, true) {
                     self.events.emit(Event::CommitFailing { reason });
                 }
+                state.flushes.append(&mut state.flushing);
                 state.flushes.retain(|reply| !reply.is_closed());
                 if !state.flushes.is_empty() {
                     myself.send_after(FLUSH_RETRY, || OffsetsMessage::Tick);
@@ -128,6 +138,7 @@ impl OffsetsActor {
             }
             None => {
                 state.failing = false;
+                state.flushing.drain(..).for_each(|reply| drop(reply.send(())));
                 if !state.flushes.is_empty() {
                     self.commit(myself, state);
                 }

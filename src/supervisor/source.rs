@@ -63,10 +63,13 @@ impl SupervisorActor {
         let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
         let _ = state.context.offsets.cast(closed);
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
-        let (myself, key) = (myself.clone(), key.clone());
+        let (myself, key, offsets) = (myself.clone(), key.clone(), state.context.offsets.clone());
         tokio::spawn(async move {
             // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
+            // Nor while a commit of the old offsets is under way, which could land after it. An actor that is gone
+            // commits nothing.
+            let _ = offsets.call(OffsetsMessage::Flush, None).await;
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
             let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
             let _ = myself.cast(SupervisorMessage::Reassign { key, result });

@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use bezoar::broker::SourceProblem;
 use bezoar::consumer::{Escalation, RestartPolicy};
+use bezoar::embedded::Api;
+use bezoar::handler::HandlerGone;
 use bezoar::policy::Backoff;
 use bezoar::record::{Record, RecordBatchBuilder, TopicPartition};
 use bezoar::{
-    Consumer, ConsumerError, Decoder, Delivery, Event, FactoryContext, Failure, HandlerFactory, Raw, Utf8, factory_fn,
+    Consumer, ConsumerError, Decoder, Delivery, Event, FactoryContext, Failure, Handler, HandlerFactory, Raw, Utf8,
+    factory_fn,
 };
 use tokio::sync::Notify;
 
@@ -225,4 +228,70 @@ async fn a_decoder_whose_clone_panics_is_tried_again_and_then_stops_the_consumer
     let consumer = start(2).await;
     cluster.until_committed(&group, &topic, 0, 3).await;
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+}
+
+/// Refuses to go on at every third record, the first time it sees it; the next handler takes it.
+struct Moody {
+    journal: Journal,
+}
+
+impl Handler for Moody {
+    type Message = String;
+    type Error = Failure;
+
+    async fn handle(&mut self, _: String, delivery: Delivery) -> Result<(), Failure> {
+        let before = self.journal.of(0).iter().filter(|(offset, _)| *offset == delivery.offset()).count();
+        self.journal.note(&delivery);
+        if delivery.offset() % 3 == 0 && before == 0 {
+            return Err(Failure::new(HandlerGone { reason: "moody".to_owned() }));
+        }
+        Ok(())
+    }
+}
+
+/// A handler that is lost now and then, with records handled in between, does not use its restarts up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_with_progress_in_between_are_not_added_up() {
+    let cluster = Cluster::start().await;
+    let (topic, group) = (cluster.topic("moody", 1).await, cluster.name("moody"));
+    cluster.values(&topic, 0, 0..30).await;
+    let journal = Journal::default();
+    let mut restart = RestartPolicy::default();
+    (restart.max_per_partition, restart.max_overall) = (1, 1);
+    restart.backoff = Backoff::none();
+    let factory = {
+        let journal = journal.clone();
+        move || Moody { journal: journal.clone() }
+    };
+    let consumer = cluster.consumer(&group).restart(restart).topic(&topic, Utf8, factory).start().await.unwrap();
+    cluster.until_committed(&group, &topic, 0, 30).await;
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    assert_eq!(journal.len(), 40);
+}
+
+/// A topic that is deleted and made anew while its reader waits is read from its start, however long it is by then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_made_anew_and_longer_than_before_is_read_from_its_start() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("anew", 1).await, cluster.name("anew"));
+    cluster.values(&topic, 0, 0..3).await;
+    let journal = Journal::default();
+    let builder = cluster.consumer(&group);
+    let mut events = builder.events();
+    let consumer = builder.topic(&topic, Utf8, picky(&journal)).start().await.unwrap();
+    cluster.until_committed(&group, &topic, 0, 3).await;
+    // The reader waits at the end now: its next answer is of another topic.
+    let waiting = cluster.broker().requests(Api::Fetch);
+    eventually("the reader waits", async || cluster.broker().requests(Api::Fetch) > waiting).await;
+    cluster.broker().recreate_topic(&topic).unwrap();
+    cluster.values(&topic, 0, 0..30).await;
+    let reset = |event: &Event| match event {
+        Event::OffsetReset { from, to, .. } => Some((*from, *to)),
+        _ => None,
+    };
+    assert_eq!(event(&mut events, "the offset is reset", reset).await, (3, 0));
+    cluster.until_committed(&group, &topic, 0, 30).await;
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    let offsets: Vec<i64> = journal.of(0).iter().map(|(offset, _)| *offset).collect();
+    assert_eq!(offsets, (0..3).chain(0..30).collect::<Vec<_>>());
 }

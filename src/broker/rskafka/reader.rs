@@ -52,6 +52,8 @@ pub(super) struct Reader {
     lease: Option<Lease>,
     checked: Instant,
     retrying: bool,
+    /// Whether the last fetch found nothing: the topic may have become another one while nobody looked.
+    idle: bool,
 }
 
 /// Why a round did not end well.
@@ -79,7 +81,18 @@ impl Reader {
     ) -> Self {
         let cursor = Cursor::new(offset, clients.settings.fetch_max_bytes);
         let checked = Instant::now();
-        Self { partition, topic_id, outlet, clients, native, cursor, lease: None, checked, retrying: false }
+        Self {
+            partition,
+            topic_id,
+            outlet,
+            clients,
+            native,
+            cursor,
+            lease: None,
+            checked,
+            retrying: false,
+            idle: false,
+        }
     }
 
     /// Reads until the feed is closed or a problem ends the reading.
@@ -168,10 +181,15 @@ impl Reader {
     /// Takes what a fetch brought.
     async fn take(&mut self, records: Vec<RecordAndOffset>, high_watermark: i64) -> Result<(), Trouble> {
         if let Some(last) = records.last() {
+            if self.idle {
+                self.check_topic().await?;
+                self.idle = false;
+            }
             self.cursor.on_records(last.offset);
             self.push(batch(&self.partition, self.topic_id, &records, self.cursor.offset()));
             return Ok(());
         }
+        self.idle = true;
         match self.cursor.on_empty(high_watermark) {
             Next::AskStableEnd => {
                 let end = self.native.stable_end(self.partition.clone()).await?;
