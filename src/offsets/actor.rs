@@ -26,6 +26,8 @@ pub(crate) struct OffsetsState {
     /// Whether the last commit failed, so that a streak is reported once.
     failing: bool,
     flushes: Vec<RpcReplyPort<()>>,
+    /// Ended ownerships whose last commit may be under way.
+    closing: Vec<RpcReplyPort<()>>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
@@ -36,7 +38,13 @@ impl Actor for OffsetsActor {
 
     async fn pre_start(&self, myself: ActorRef<OffsetsMessage>, (): ()) -> Result<OffsetsState, ActorProcessingErr> {
         myself.send_interval(self.commit_interval, || OffsetsMessage::Tick);
-        Ok(OffsetsState { ledger: Ledger::default(), committing: false, failing: false, flushes: Vec::new() })
+        Ok(OffsetsState {
+            ledger: Ledger::default(),
+            committing: false,
+            failing: false,
+            flushes: Vec::new(),
+            closing: Vec::new(),
+        })
     }
 
     async fn handle(
@@ -50,7 +58,14 @@ impl Actor for OffsetsActor {
             OffsetsMessage::Settled { partition, epoch, from, to } => {
                 state.ledger.settle(&partition, epoch, from, to);
             }
-            OffsetsMessage::Close { partition, epoch } => state.ledger.close(&partition, epoch),
+            OffsetsMessage::Close { partition, epoch, reply } => {
+                state.ledger.close(&partition, epoch);
+                if state.committing {
+                    state.closing.push(reply);
+                } else {
+                    let _ = reply.send(());
+                }
+            }
             OffsetsMessage::Tick => self.commit(&myself, state),
             OffsetsMessage::Committed { offsets, result } => self.committed(&myself, state, offsets, result),
             OffsetsMessage::Flush(reply) => {
@@ -97,6 +112,7 @@ impl OffsetsActor {
         result: Result<Vec<Result<(), BrokerError>>, BrokerError>,
     ) {
         state.committing = false;
+        state.closing.drain(..).for_each(|reply| drop(reply.send(())));
         let mut failure = None;
         let mut done = 0;
         match result {

@@ -95,13 +95,14 @@ impl SupervisorActor {
         if matches!(managed.phase, Phase::Stopped) {
             return actor.kill();
         }
-        let stopping = managed.ownership.is_stopping();
+        // It may have been told before it was there to be woken.
+        let ending = managed.ownership.is_stopping() || managed.ownership.is_finishing();
         managed.phase = Phase::Running(actor.clone());
         match early {
             Some(end) => self.ended(myself, state, key, end),
             None => {
                 state.by_actor.insert(id, key.clone());
-                if stopping {
+                if ending {
                     wake(&actor);
                 }
             }

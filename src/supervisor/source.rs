@@ -60,11 +60,14 @@ impl SupervisorActor {
         managed.ownership.feed.close();
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
-        let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
-        let _ = state.context.offsets.cast(closed);
+        let offsets = state.context.offsets.clone();
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
         let (myself, key) = (myself.clone(), key.clone());
         tokio::spawn(async move {
+            // A commit under way could land after that of the new start, and be ahead of what is then read. If the actor
+            // is gone, the consumer ends.
+            let (partition, epoch) = (key.partition.clone(), key.epoch);
+            let _ = offsets.call(|reply| OffsetsMessage::Close { partition, epoch, reply }, None).await;
             // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
