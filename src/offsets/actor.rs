@@ -28,6 +28,8 @@ pub(crate) struct OffsetsState {
     /// Flushes that wait for the next commit, and those that the commit under way is for.
     flushes: Vec<RpcReplyPort<()>>,
     flushing: Vec<RpcReplyPort<()>>,
+    /// Ended ownerships whose last commit may be under way.
+    closing: Vec<RpcReplyPort<()>>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
@@ -44,6 +46,7 @@ impl Actor for OffsetsActor {
             failing: false,
             flushes: Vec::new(),
             flushing: Vec::new(),
+            closing: Vec::new(),
         })
     }
 
@@ -58,7 +61,14 @@ impl Actor for OffsetsActor {
             OffsetsMessage::Settled { partition, epoch, from, to } => {
                 state.ledger.settle(&partition, epoch, from, to);
             }
-            OffsetsMessage::Close { partition, epoch } => state.ledger.close(&partition, epoch),
+            OffsetsMessage::Close { partition, epoch, reply } => {
+                state.ledger.close(&partition, epoch);
+                if state.committing {
+                    state.closing.push(reply);
+                } else {
+                    let _ = reply.send(());
+                }
+            }
             OffsetsMessage::Tick => self.commit(&myself, state),
             OffsetsMessage::Committed { offsets, result } => self.committed(&myself, state, offsets, result),
             OffsetsMessage::Flush(reply) => {
@@ -106,6 +116,7 @@ impl OffsetsActor {
         result: Result<Vec<Result<(), BrokerError>>, BrokerError>,
     ) {
         state.committing = false;
+        state.closing.drain(..).for_each(|reply| drop(reply.send(())));
         let mut failure = None;
         let mut done = 0;
         match result {

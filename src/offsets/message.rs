@@ -10,8 +10,9 @@ pub(crate) enum OffsetsMessage {
     Open { partition: TopicPartition, epoch: u64, start: i64 },
     /// The offsets `[from, to)` are settled. Ignored for another epoch than the open one.
     Settled { partition: TopicPartition, epoch: u64, from: i64, to: i64 },
-    /// An ownership ends; what is settled but not committed is forgotten.
-    Close { partition: TopicPartition, epoch: u64 },
+    /// An ownership ends; what is settled but not committed is forgotten. Answered once no commit is under way that may
+    /// hold an offset of it: only then may another start be committed.
+    Close { partition: TopicPartition, epoch: u64, reply: RpcReplyPort<()> },
     /// Commit what has changed.
     Tick,
     /// A commit ended.

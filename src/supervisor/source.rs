@@ -60,16 +60,15 @@ impl SupervisorActor {
         managed.ownership.feed.close();
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
-        let closed = OffsetsMessage::Close { partition: key.partition.clone(), epoch: key.epoch };
-        let _ = state.context.offsets.cast(closed);
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
         let (myself, key, offsets) = (myself.clone(), key.clone(), state.context.offsets.clone());
         tokio::spawn(async move {
+            // A commit under way could land after that of the new start, and be ahead of what is then read. If the actor
+            // is gone, the consumer ends.
+            let (partition, epoch) = (key.partition.clone(), key.epoch);
+            let _ = offsets.call(|reply| OffsetsMessage::Close { partition, epoch, reply }, None).await;
             // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
-            // Nor while a commit of the old offsets is under way, which could land after it. An actor that is gone
-            // commits nothing.
-            let _ = offsets.call(OffsetsMessage::Flush, None).await;
             let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
             let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
             let _ = myself.cast(SupervisorMessage::Reassign { key, result });

@@ -1,0 +1,10 @@
+//! Defects that were found by trying to break the promises, each kept from coming back. All run on the embedded broker.
+
+mod chaos;
+mod extremes;
+mod resets;
+// The harness serves more tests than those here.
+#[allow(dead_code)]
+#[path = "../promises/support.rs"]
+mod support;
+mod user_code;
