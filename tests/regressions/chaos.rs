@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::consumer::{OffsetReset, RestartPolicy};
 use bezoar::broker::{BoxFuture, BrokerError, CommittedOffset, ErrorCode, OffsetStore, Ports};
+use bezoar::consumer::{OffsetReset, RestartPolicy};
 use bezoar::embedded::{Api, Fault};
 use bezoar::handler::HandlerGone;
 use bezoar::policy::Backoff;
