@@ -9,6 +9,7 @@ use super::state::{Afterwards, End, Managed, Phase, SupervisorState};
 use crate::broker::Feed;
 use crate::classifier::{Evidence, FailureKind};
 use crate::event::Event;
+use crate::isolation::guard::Guarded;
 use crate::offsets::OffsetsMessage;
 use crate::partition::{Fault, Incarnation, Judged, Ownership, PartitionError, judge};
 use crate::policy::Category;
@@ -169,7 +170,13 @@ impl SupervisorActor {
         };
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         managed.lane.spawn(async move {
-            let next = match judge(&context, &ownership, &record, evidence, backtrace).await {
+            // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
+            let judging = Guarded::new(judge(&context, &ownership, &record, evidence, backtrace));
+            let judged = judging.await.unwrap_or_else(|report| {
+                let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
+                Err(PartitionError::Infrastructure { reason })
+            });
+            let next = match judged {
                 Ok(Judged::Passed) => {
                     ownership.advance(record.offset() + 1);
                     ownership.reported(record.offset() + 1);
@@ -209,7 +216,7 @@ impl SupervisorActor {
         if managed.ownership.is_stopping() {
             return self.stopped(myself, state, key);
         }
-        managed.phase = Phase::Pending;
+        managed.phase = Phase::Waiting;
         let restarts = managed.restarts.note(now, policy.window);
         let used_up = restarts > policy.max_per_partition;
         let all_used_up = state.restarts.note(now, policy.window) > policy.max_overall;

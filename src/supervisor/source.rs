@@ -47,7 +47,7 @@ impl SupervisorActor {
             managed.ownership.finish();
             match &managed.phase {
                 Phase::Running(actor) => wake(actor),
-                Phase::Pending => {}
+                Phase::Pending | Phase::Waiting => {}
                 Phase::Stopped => self.stopped(myself, state, key),
             }
         }
