@@ -242,6 +242,8 @@ impl SupervisorActor {
         let Some(managed) = state.current(key) else { return };
         managed.ownership.stop();
         managed.ownership.feed.close();
+        // What waits in the feed is not handled: no new start may pass it.
+        managed.afterwards = None;
         let offset = managed.ownership.position();
         self.ports.source.remove(&key.partition);
         self.events.emit(Event::PartitionStopped { partition: key.partition.clone(), offset, reason });

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bezoar::broker::{BoxFuture, BrokerError, CommittedOffset, ErrorCode, OffsetStore, Ports};
+use bezoar::consumer::{Escalation, RestartPolicy};
 use bezoar::embedded::{Api, Fault};
+use bezoar::policy::Backoff;
 use bezoar::record::{Record, TopicPartition};
-use bezoar::{Delivery, Event, FactoryContext, Failure, Raw, factory_fn, handler_fn};
+use bezoar::{Delivery, Event, FactoryContext, FactoryError, Failure, Raw, factory_fn, handler_fn};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 
@@ -224,6 +226,44 @@ async fn of_a_topic_created_anew_again_and_again_nothing_is_lost() {
     })
     .await;
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+}
+
+/// A partition that was given up stays so: what was fetched and never handled is not passed by a new start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_is_given_up_does_not_start_anew_past_what_it_has_not_handled() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("given-up", 1).await, cluster.name("given-up"));
+    cluster.values(&topic, 0, 0..5).await;
+    let go_on = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&go_on);
+    let factory = factory_fn(move |_: FactoryContext| {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.acquire().await.unwrap().forget();
+            // The type of the handler that is never made.
+            let handler = handler_fn(|_: Record, _: Delivery| async { Ok::<(), Failure>(()) });
+            if gate.is_closed() { Ok(handler) } else { Err(FactoryError::from("no handler")) }
+        }
+    });
+    let mut policy = RestartPolicy::default();
+    policy.backoff = Backoff::fixed(Duration::from_millis(1));
+    policy.escalation = Escalation::StopPartition;
+    let builder = cluster.consumer(&group).restart(policy);
+    let mut events = builder.events();
+    let consumer = builder.topic(&topic, Raw, factory).start().await.unwrap();
+    eventually("the log is read", async || cluster.broker().requests(Api::Fetch) >= 2).await;
+    cluster.broker().recreate_topic(&topic).unwrap();
+    // Time to notice that; with less the test is easier, not wrong.
+    sleep(Duration::from_secs(1)).await;
+    go_on.add_permits(1_000);
+    event(&mut events, "the partition is given up", |event| match event {
+        Event::PartitionStopped { .. } => Some(()),
+        _ => None,
+    })
+    .await;
+    sleep(Duration::from_millis(300)).await;
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    assert_eq!(cluster.committed(&group, &topic, 0).await, None);
 }
 
 /// While the feed is full no fetch is under way whose error would tell that the topic was created anew: the reader looks
