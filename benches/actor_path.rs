@@ -16,7 +16,7 @@ use bezoar::broker::Feed;
 use bezoar::record::{Record, RecordBatch, TopicPartition};
 use bezoar::{Consumer, Decoder, Delivery, Failure, Handler, Json, Raw};
 use serde::Deserialize;
-use support::cpu::cpu_nanos;
+use support::cpu::CpuTimes;
 use support::memory::Memory;
 use support::records::{TOPIC, fill, orders};
 use support::table;
@@ -119,15 +119,15 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn cost(&self, started: (Instant, Option<u64>), ended: Instant) -> Cost {
+    fn cost(&self, started: (Instant, CpuTimes), ended: Instant) -> Cost {
         let records = self.per_partition as f64 * self.inputs.len() as f64;
-        let cpu = cpu_nanos().zip(started.1).map(|(after, before)| (after - before) as f64 / records);
+        let cpu = CpuTimes::now().since(&started.1).map(|used| used as f64 / records);
         Cost { wall: ended.duration_since(started.0).as_nanos() as f64 / records, cpu }
     }
 
     /// Starts to fill the feeds. What came before isn't counted.
-    fn open(&self, feeds: Vec<Arc<Feed>>) -> (Instant, Option<u64>) {
-        let cpu = cpu_nanos();
+    fn open(&self, feeds: Vec<Arc<Feed>>) -> (Instant, CpuTimes) {
+        let cpu = CpuTimes::now();
         let now = Instant::now();
         for (feed, (_, batches)) in feeds.into_iter().zip(self.inputs) {
             self.control.spawn(fill(feed, Arc::clone(batches)));

@@ -65,10 +65,13 @@ impl Feed {
         &self.partition
     }
 
-    /// For the source: how many bytes may be pushed now, `Some(0)` while full, `None` once closed.
+    /// For the source: how many bytes may be pushed now; `Some(0)` while more than half of the limit is in use;
+    /// `None` once closed.
     pub fn credit(&self) -> Option<usize> {
         let state = self.lock();
-        if state.closed { None } else { Some(self.limit.saturating_sub(state.bytes)) }
+        // Half at once rather than each byte that comes free, so that fetches stay large.
+        let full = state.bytes > self.limit / 2;
+        (!state.closed).then(|| if full { 0 } else { self.limit - state.bytes })
     }
 
     /// For the source: waits until there is credit and returns it; `None` once the feed is closed.

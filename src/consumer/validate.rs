@@ -20,6 +20,7 @@ pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(),
     durations(settings)?;
     counts(settings)?;
     settings.policies.check()?;
+    settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
     settings.format.check()?;
     sources(topics)?;

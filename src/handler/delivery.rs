@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::SystemTime;
@@ -111,7 +112,9 @@ impl fmt::Debug for Delivery {
 pub(crate) struct Outbox {
     producer: Producer,
     queue: OnceLock<mpsc::UnboundedSender<Outgoing>>,
-    pending: Mutex<Pending>,
+    /// Whether `pending` may hold something: deliveries that send nothing, which is most, need no lock.
+    sent: AtomicBool,
+    pending: Mutex<Vec<Pending>>,
 }
 
 struct Outgoing {
@@ -134,16 +137,22 @@ impl Outgoing {
 
 type Acknowledged = oneshot::Receiver<Result<(), ProducerError>>;
 
-#[derive(Default)]
+/// A record sent onward by one delivery.
 struct Pending {
-    /// Offset and attempt of the delivery in progress.
-    current: Option<(i64, u32)>,
-    acknowledgements: Vec<Acknowledged>,
+    offset: i64,
+    attempt: u32,
+    acknowledged: Acknowledged,
+}
+
+impl Pending {
+    fn is_of(&self, offset: i64, attempt: u32) -> bool {
+        (self.offset, self.attempt) == (offset, attempt)
+    }
 }
 
 impl Outbox {
     pub(crate) fn new(producer: Producer) -> Self {
-        Self { producer, queue: OnceLock::new(), pending: Mutex::default() }
+        Self { producer, queue: OnceLock::new(), sent: AtomicBool::new(false), pending: Mutex::default() }
     }
 
     /// Queues a record; one task, started with the first, keeps the order.
@@ -157,45 +166,41 @@ impl Outbox {
         let _ = queue.send(outgoing);
     }
 
-    /// Begins a delivery: what an earlier one left is not waited for.
-    pub(crate) fn begin(&self, offset: i64, attempt: u32) {
-        *self.lock() = Pending { current: Some((offset, attempt)), acknowledgements: Vec::new() };
-    }
-
     fn track(&self, offset: i64, attempt: u32, acknowledged: Acknowledged) {
-        let mut pending = self.lock();
-        if pending.current == Some((offset, attempt)) {
-            pending.acknowledgements.push(acknowledged);
+        self.lock().push(Pending { offset, attempt, acknowledged });
+        self.sent.store(true, Ordering::Release);
+    }
+
+    /// Waits until everything sent by the delivery of `offset` with this attempt number is acknowledged. What other
+    /// deliveries left, or send by a kept clone, is not waited for.
+    pub(crate) async fn acknowledged(&self, offset: i64, attempt: u32) -> Result<(), ProducerError> {
+        if !self.sent.swap(false, Ordering::AcqRel) {
+            return Ok(());
         }
-    }
-
-    /// Whether the delivery in progress has sent anything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().acknowledgements.is_empty()
-    }
-
-    /// How many of the records sent by the delivery in progress are not acknowledged yet.
-    pub(crate) fn unacknowledged(&self) -> usize {
-        let mut pending = self.lock();
-        let open = |sent: &mut Acknowledged| matches!(sent.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        pending.acknowledgements.iter_mut().filter_map(|sent| open(sent).then_some(())).count()
-    }
-
-    /// Waits until everything sent by the delivery in progress is acknowledged.
-    pub(crate) async fn acknowledged(&self) -> Result<(), ProducerError> {
         loop {
-            // Left in the list until it is there, so that a timeout meanwhile sees what was waited for.
-            let next = poll_fn(|cx| match self.lock().acknowledgements.last_mut() {
-                Some(sent) => Pin::new(sent).poll(cx).map(Some),
+            // Left in the list until it is there, so that a timeout meanwhile sees what was waited for. New ones are
+            // put behind it, so it stays the first.
+            let next = poll_fn(|cx| match self.lock().first_mut() {
+                Some(sent) if !sent.is_of(offset, attempt) => Poll::Ready(Some(Ok(Ok(())))),
+                Some(sent) => Pin::new(&mut sent.acknowledged).poll(cx).map(Some),
                 None => Poll::Ready(None),
             });
             let Some(acknowledged) = next.await else { return Ok(()) };
-            self.lock().acknowledgements.pop();
+            self.lock().remove(0);
             acknowledged.unwrap_or(Err(ProducerError::Closed))?;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+    /// How many of the records sent by the delivery of `offset` with this attempt number are not acknowledged yet.
+    pub(crate) fn unacknowledged(&self, offset: i64, attempt: u32) -> usize {
+        let mut pending = self.lock();
+        let sent = pending.iter_mut().filter(|sent| sent.is_of(offset, attempt));
+        sent.filter_map(|sent| sent.acknowledged.try_recv().err())
+            .filter(|error| matches!(error, oneshot::error::TryRecvError::Empty))
+            .count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -26,7 +26,9 @@ pub(crate) struct OffsetsState {
     committing: bool,
     /// Whether the last commit failed, so that a streak is reported once.
     failing: bool,
+    /// Flushes that wait for the next commit, and those that the commit under way is for.
     flushes: Vec<RpcReplyPort<()>>,
+    flushing: Vec<RpcReplyPort<()>>,
     /// Ended ownerships whose last commit may be under way.
     closing: Vec<RpcReplyPort<()>>,
 }
@@ -44,6 +46,7 @@ impl Actor for OffsetsActor {
             committing: false,
             failing: false,
             flushes: Vec::new(),
+            flushing: Vec::new(),
             closing: Vec::new(),
         })
     }
@@ -91,6 +94,7 @@ impl OffsetsActor {
             return;
         }
         state.committing = true;
+        state.flushing.append(&mut state.flushes);
         let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset {
             partition: partition.clone(),
             offset: *offset,
@@ -142,6 +146,7 @@ impl OffsetsActor {
                 if !std::mem::replace(&mut state.failing, true) {
                     self.events.emit(Event::CommitFailing { reason });
                 }
+                state.flushes.append(&mut state.flushing);
                 state.flushes.retain(|reply| !reply.is_closed());
                 if !state.flushes.is_empty() {
                     myself.send_after(FLUSH_RETRY, || OffsetsMessage::Tick);
@@ -149,6 +154,7 @@ impl OffsetsActor {
             }
             None => {
                 state.failing = false;
+                state.flushing.drain(..).for_each(|reply| drop(reply.send(())));
                 if !state.flushes.is_empty() {
                     self.commit(myself, state);
                 }

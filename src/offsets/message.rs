@@ -17,7 +17,7 @@ pub(crate) enum OffsetsMessage {
     Tick,
     /// A commit ended.
     Committed { offsets: Vec<(TopicPartition, i64)>, result: Result<Vec<Result<(), BrokerError>>, BrokerError> },
-    /// Commit what is settled now; answered once it is committed.
+    /// Commit what is settled now; answered once it is committed and no earlier commit is under way.
     Flush(RpcReplyPort<()>),
     /// Where each partition stands.
     Snapshot(RpcReplyPort<Vec<PartitionOffsets>>),

@@ -9,6 +9,7 @@ use super::error::PartitionError;
 use super::judge::{Judged, judge, settle};
 use super::message::PartitionMessage;
 use super::ownership::Ownership;
+use super::turn::Turn;
 use crate::broker::Feed;
 use crate::handler::{Decoder, Delivery, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
 use crate::isolation::guard::{Contained, Guarded};
@@ -32,11 +33,8 @@ pub(crate) struct PartitionState<D, H> {
     outbox: Arc<Outbox>,
     /// Settled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
     unreported: (i64, i64),
-    since_yield: u32,
+    turn: Turn,
 }
-
-/// After so many records the lane's other partitions get a turn, even if no handler ever waits.
-const TURN: u32 = 32;
 
 /// Why a run over the feed ended.
 enum Pause {
@@ -79,7 +77,7 @@ where
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
             unreported: (position, position),
-            since_yield: 0,
+            turn: Turn::begin(),
         })
     }
 
@@ -146,10 +144,9 @@ where
             if self.ownership.is_stopping() {
                 return Ok(false);
             }
-            state.since_yield += 1;
-            if state.since_yield >= TURN {
-                state.since_yield = 0;
+            if state.turn.is_over() {
                 tokio::task::yield_now().await;
+                state.turn = Turn::begin();
             }
             let Some(record) = batch.get(index) else { break };
             if !self.record(state, &record).await? {
@@ -202,10 +199,9 @@ where
     async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Delivered {
         let retry = self.ownership.retry(record.offset());
         let attempt = retry.map_or(1, |retry| retry.attempts + 1);
-        state.outbox.begin(record.offset(), attempt);
-        let outbox = Arc::clone(&state.outbox);
+        let outbox = &state.outbox;
         let delivery =
-            Delivery::new(record.clone(), attempt, retry.map(|retry| retry.first_failed), Arc::clone(&outbox));
+            Delivery::new(record.clone(), attempt, retry.map(|retry| retry.first_failed), Arc::clone(outbox));
         let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
             return Delivered::Gone("the handler is gone".to_owned());
         };
@@ -217,7 +213,7 @@ where
         };
         let hooks = (&self.context.hooks, &self.context.events);
         let delivered =
-            deliver(hooks, decoder, handler, &outbox, (record, delivery), self.limits.poison_timeout, on_wait).await;
+            deliver(hooks, decoder, handler, outbox, (record, delivery), self.limits.poison_timeout, on_wait).await;
         if reported {
             self.ownership.reported(to);
             state.unreported = (to, to);

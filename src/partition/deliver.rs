@@ -52,9 +52,7 @@ where
         if let Err(error) = handler.handle(message, delivery).await {
             return Err(inspect(context, (record, number), FailureKind::Handler, error.into_failure()));
         }
-        if !outbox.is_empty()
-            && let Err(error) = outbox.acknowledged().await
-        {
+        if let Err(error) = outbox.acknowledged(record.offset(), number).await {
             return Err(inspect(context, (record, number), FailureKind::Handler, Failure::new(error)));
         }
         Ok(())
@@ -66,7 +64,7 @@ where
         Some(Err(report)) => Delivered::Lost(Fault::Panic(Box::new(report))),
         None => Delivered::Lost(Fault::Timeout {
             limit: limit.unwrap_or_default(),
-            unacknowledged: outbox.unacknowledged(),
+            unacknowledged: outbox.unacknowledged(record.offset(), number),
         }),
     }
 }

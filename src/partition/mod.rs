@@ -12,6 +12,7 @@ mod judge;
 mod message;
 mod ownership;
 mod runtime;
+mod turn;
 
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 #[cfg(feature = "testing")]

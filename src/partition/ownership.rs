@@ -18,6 +18,8 @@ pub(crate) struct Ownership {
     position: AtomicI64,
     /// Everything below is reported as settled, or handed over to be dead-lettered.
     reported: AtomicI64,
+    /// The offset in `retry`: records that never failed, which is most, need no lock.
+    retrying: AtomicI64,
     retry: Mutex<Option<Retry>>,
     unacknowledged: watch::Sender<usize>,
     stopping: AtomicBool,
@@ -43,6 +45,7 @@ impl Ownership {
             feed,
             position: AtomicI64::new(start),
             reported: AtomicI64::new(start),
+            retrying: AtomicI64::new(i64::MIN),
             retry: Mutex::default(),
             unacknowledged: watch::Sender::new(0),
             stopping: AtomicBool::new(false),
@@ -73,6 +76,9 @@ impl Ownership {
 
     /// The failed attempts of the record at `offset`, if it has any.
     pub(crate) fn retry(&self, offset: i64) -> Option<Retry> {
+        if self.retrying.load(Ordering::Acquire) != offset {
+            return None;
+        }
         self.retry_state().filter(|retry| retry.offset == offset)
     }
 
@@ -87,6 +93,7 @@ impl Ownership {
             last_failed: now,
         };
         *state = Some(retry);
+        self.retrying.store(offset, Ordering::Release);
         retry
     }
 

@@ -103,7 +103,7 @@ impl Backoff {
     }
 
     /// Checks the values; `path` is the setting they came from, such as `policies.transient.backoff`.
-    pub(super) fn check(&self, path: &str) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, path: &str) -> Result<(), ConfigError> {
         let (base, cap) = match self.shape {
             BackoffShape::Exponential { base, multiplier, cap } => {
                 if !(multiplier.is_finite() && multiplier >= 1.0) {

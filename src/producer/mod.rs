@@ -15,7 +15,9 @@ pub use error::ProducerError;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::broker::{BrokerError, ConnectionSettings, Ports};
+#[cfg(feature = "rskafka")]
+use crate::broker::ConnectionSettings;
+use crate::broker::{BrokerError, Ports};
 use crate::record::{ProducerRecord, TopicPartition};
 
 /// Where a record was appended.

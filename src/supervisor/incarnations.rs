@@ -39,6 +39,7 @@ impl SupervisorActor {
             incarnation: 0,
             phase: Phase::Pending,
             restarts: RestartLog::default(),
+            restarted_at: i64::MIN,
             afterwards: None,
         };
         self.events.emit(Event::Assigned { partition: partition.clone(), offset: start, reset });
@@ -96,7 +97,7 @@ impl SupervisorActor {
         if matches!(managed.phase, Phase::Stopped) {
             return actor.kill();
         }
-        // It may have been told before it was there to be woken.
+        // Whoever asked it to stop, or to finish, found no actor to wake.
         let ending = managed.ownership.is_stopping() || managed.ownership.is_finishing();
         managed.phase = Phase::Running(actor.clone());
         match early {
@@ -217,9 +218,16 @@ impl SupervisorActor {
             return self.stopped(myself, state, key);
         }
         managed.phase = Phase::Waiting;
+        let position = managed.ownership.position();
+        // What advanced since the last restart starts counting anew.
+        let advanced = position > managed.restarted_at && managed.restarted_at != i64::MIN;
+        if advanced {
+            managed.restarts = RestartLog::default();
+        }
+        managed.restarted_at = position;
         let restarts = managed.restarts.note(now, policy.window);
         let used_up = restarts > policy.max_per_partition;
-        let all_used_up = state.restarts.note(now, policy.window) > policy.max_overall;
+        let all_used_up = !advanced && state.restarts.note(now, policy.window) > policy.max_overall;
         if all_used_up || (used_up && policy.escalation == Escalation::StopConsumer) {
             let window = humantime::format_duration(policy.window);
             let limit = if all_used_up { policy.max_overall } else { policy.max_per_partition };

@@ -55,9 +55,8 @@ impl SupervisorActor {
         managed.ownership.feed.close();
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
-        let offsets = state.context.offsets.clone();
         let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
-        let (myself, key) = (myself.clone(), key.clone());
+        let (myself, key, offsets) = (myself.clone(), key.clone(), state.context.offsets.clone());
         tokio::spawn(async move {
             // A commit under way could land after that of the new start, and be ahead of what is then read. If the actor
             // is gone, the consumer ends.

@@ -31,6 +31,8 @@ pub(super) struct Managed {
     pub(super) incarnation: u64,
     pub(super) phase: Phase,
     pub(super) restarts: RestartLog,
+    /// The position at the last restart that is in the log: past it, progress was made since.
+    pub(super) restarted_at: i64,
     /// What to do once the partition actor has read its feed to the end.
     pub(super) afterwards: Option<Afterwards>,
 }

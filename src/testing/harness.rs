@@ -110,7 +110,6 @@ where
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
         let producer = Producer::new(self.memory.ports(), self.runtime.handle().clone());
         let outbox = Arc::new(Outbox::new(producer));
-        outbox.begin(record.offset(), attempt);
         let first_failure = (attempt > 1).then(SystemTime::now);
         let delivery = Delivery::new(record.clone(), attempt, first_failure, Arc::clone(&outbox));
         let delivering = deliver(

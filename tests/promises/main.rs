@@ -2,6 +2,9 @@
 //! run on a real one as well, where `KAFKA_BOOTSTRAP` names it.
 
 mod crash;
+mod going_on;
+mod held;
+mod memory;
 mod never_stuck;
 mod no_c;
 mod no_surprise;
@@ -9,5 +12,5 @@ mod nobody_dragged_down;
 mod nothing_changed;
 mod nothing_lost;
 mod order;
-mod pipes;
 mod support;
+mod tools;

@@ -16,11 +16,13 @@ const LATEST: i64 = -1;
 #[repr(i8)]
 enum Isolation {
     ReadUncommitted = 0,
+    #[cfg(feature = "rskafka")] // whose adapter alone needs it so far
     ReadCommitted = 1,
 }
 
 impl Native {
     /// The end of what may be read of a partition while transactions are open (the last stable offset).
+    #[cfg(feature = "rskafka")] // whose adapter alone needs it so far
     pub(in crate::broker) fn stable_end(&self, partition: TopicPartition) -> BoxFuture<Result<i64, BrokerError>> {
         let call = self.call(format!("reading the last stable offset of {partition}"));
         self.run(call, |cluster, call| async move {

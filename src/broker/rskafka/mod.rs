@@ -1,4 +1,4 @@
-//! Reading and producing through the rskafka client; topics and committed offsets over our own connections.
+//! Reading and producing through the rskafka client; topics and committed offsets over [`super::native`].
 //!
 //! What this adapter works around in rskafka is written where it is done, in `cursor` and `reader`; what it cannot do
 //! is listed in `docs/limits.md`. All work runs on the runtime on which [`connect`] was called.

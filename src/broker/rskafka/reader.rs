@@ -57,6 +57,8 @@ pub(super) struct Reader {
     /// When a fetch was last answered.
     answered: Instant,
     retrying: bool,
+    /// Whether the last fetch found nothing: the topic may have become another one while nobody looked.
+    idle: bool,
 }
 
 /// Why a round did not end well.
@@ -95,6 +97,7 @@ impl Reader {
             checked: now,
             answered: now,
             retrying: false,
+            idle: false,
         }
     }
 
@@ -185,10 +188,15 @@ impl Reader {
     /// Takes what a fetch brought.
     async fn take(&mut self, records: Vec<RecordAndOffset>, high_watermark: i64) -> Result<(), Trouble> {
         if let Some(last) = records.last() {
+            if self.idle {
+                self.check_topic().await?;
+                self.idle = false;
+            }
             self.cursor.on_records(last.offset);
             self.push(batch(&self.partition, self.topic_id, &records, self.cursor.offset()));
             return Ok(());
         }
+        self.idle = true;
         match self.cursor.on_empty(high_watermark) {
             Next::AskStableEnd => {
                 let end = self.native.stable_end(self.partition.clone()).await?;
