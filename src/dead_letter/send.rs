@@ -8,6 +8,7 @@ use super::topics::{DeadLetterTopicError, TopicKeeper};
 use super::{DeadLetterFormat, Rung};
 use crate::broker::{BrokerError, ErrorCode, Produce};
 use crate::classifier::{ClassifierMessage, PublishVerdict};
+use crate::isolation::guard::Guarded;
 use crate::record::TopicPartition;
 
 /// What publishing needs. Shared by the tasks that publish.
@@ -32,7 +33,12 @@ impl Publisher {
         for job in jobs.iter_mut() {
             self.complete(job);
         }
-        let error = match self.produce(target, jobs).await {
+        // An adapter's panic must not leave the queue waiting for an answer for ever.
+        let produced = Guarded::new(self.produce(target, jobs)).await.unwrap_or_else(|report| {
+            let doing = format!("publishing dead letters to {}", target.topic);
+            Err(BrokerError::Malformed { doing, cause: format!("the adapter panicked: {}", report.message) })
+        });
+        let error = match produced {
             Ok((partition, offsets)) => return Outcome::Acknowledged { partition, offsets },
             Err(error) => error,
         };

@@ -58,18 +58,26 @@ where
 
     async fn create(&self, context: FactoryContext) -> Result<ActorHandler<M>, FactoryError> {
         let (actor, arguments) = (self.0)(&context);
-        let panic = PanicCell::default();
-        let (actor, _join) = Actor::spawn(None, Watched { actor, panic: panic.clone() }, arguments).await?;
-        Ok(ActorHandler { actor, panic })
+        let watch = Watch::default();
+        let (actor, _join) = Actor::spawn(None, Watched { actor, watch: watch.clone() }, arguments).await?;
+        Ok(ActorHandler { actor, watch })
     }
 }
 
-/// The last panic of a user's actor, kept for the handler that waits for its answer.
+/// What is seen of a user's actor, for the handler that waits for its answer.
 #[derive(Debug, Clone, Default)]
-struct PanicCell(Arc<Mutex<Option<PanicReport>>>);
+struct Watch(Arc<Mutex<Seen>>);
 
-impl PanicCell {
-    fn lock(&self) -> MutexGuard<'_, Option<PanicReport>> {
+#[derive(Debug, Default)]
+struct Seen {
+    /// Offset and attempt of the delivery that the actor received last.
+    received: Option<(i64, u32)>,
+    /// Its panic, after which it is no more.
+    panic: Option<PanicReport>,
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +86,7 @@ impl PanicCell {
 #[derive(Debug)]
 pub struct ActorHandler<M: Send + 'static> {
     actor: ActorRef<Deliver<M>>,
-    panic: PanicCell,
+    watch: Watch,
 }
 
 impl<M: Send + 'static> Handler for ActorHandler<M> {
@@ -86,6 +94,7 @@ impl<M: Send + 'static> Handler for ActorHandler<M> {
     type Error = Failure;
 
     async fn handle(&mut self, message: M, delivery: Delivery) -> Result<(), Failure> {
+        let this = (delivery.offset(), delivery.attempt());
         let (answer, answered) = ractor::concurrency::oneshot();
         let sent = self.actor.cast(Deliver { message, delivery, reply: answer.into() });
         if sent.is_ok()
@@ -93,9 +102,18 @@ impl<M: Send + 'static> Handler for ActorHandler<M> {
         {
             return result;
         }
-        let report = self.panic.lock().take();
-        match report {
-            Some(report) => resume(report),
+        let (received, panic) = {
+            let mut seen = self.watch.lock();
+            (seen.received, seen.panic.take())
+        };
+        match panic {
+            Some(report) if received == Some(this) => resume(report),
+            // After it had answered for the record before, say: this one is not to blame.
+            Some(report) => {
+                let place = report.location.as_deref().unwrap_or("an unknown place");
+                let reason = format!("its actor panicked at {place} before it received the record: {}", report.message);
+                Err(Failure::new(HandlerGone { reason }))
+            }
             None => Err(Failure::new(HandlerGone { reason: "its actor stopped or dropped the reply port".into() })),
         }
     }
@@ -111,12 +129,12 @@ impl<M: Send + 'static> Drop for ActorHandler<M> {
 /// A user's actor with its calls under the panic guard, so that a panic keeps its place and backtrace.
 struct Watched<A> {
     actor: A,
-    panic: PanicCell,
+    watch: Watch,
 }
 
 impl<A> Watched<A> {
     /// Polls a call of the user's actor under the guard and puts a panic's report away.
-    async fn watch<T>(
+    async fn guard<T>(
         &self,
         call: impl Future<Output = Result<T, ActorProcessingErr>> + Send,
     ) -> Result<T, ActorProcessingErr> {
@@ -124,11 +142,11 @@ impl<A> Watched<A> {
         let outcome = poll_fn(|cx| {
             // Locked while polling: a reply port dropped by the unwinding wakes the handler before the report is
             // there; it then waits here for the rest of this poll.
-            let mut last = self.panic.lock();
+            let mut seen = self.watch.lock();
             call.as_mut().poll(cx).map(|outcome| {
                 outcome.map_err(|report| {
                     let message = report.message.clone();
-                    *last = Some(report);
+                    seen.panic = Some(report);
                     message
                 })
             })
@@ -138,42 +156,43 @@ impl<A> Watched<A> {
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
-impl<A: Actor> Actor for Watched<A> {
-    type Msg = A::Msg;
+impl<A: Actor<Msg = Deliver<M>>, M: Send + 'static> Actor for Watched<A> {
+    type Msg = Deliver<M>;
     type State = A::State;
     type Arguments = A::Arguments;
 
     async fn pre_start(
         &self,
-        myself: ActorRef<A::Msg>,
+        myself: ActorRef<Deliver<M>>,
         arguments: A::Arguments,
     ) -> Result<A::State, ActorProcessingErr> {
-        self.watch(async { self.actor.pre_start(myself, arguments).await }).await
+        self.guard(async { self.actor.pre_start(myself, arguments).await }).await
     }
 
-    async fn post_start(&self, myself: ActorRef<A::Msg>, state: &mut A::State) -> Result<(), ActorProcessingErr> {
-        self.watch(async { self.actor.post_start(myself, state).await }).await
+    async fn post_start(&self, myself: ActorRef<Deliver<M>>, state: &mut A::State) -> Result<(), ActorProcessingErr> {
+        self.guard(async { self.actor.post_start(myself, state).await }).await
     }
 
-    async fn post_stop(&self, myself: ActorRef<A::Msg>, state: &mut A::State) -> Result<(), ActorProcessingErr> {
-        self.watch(async { self.actor.post_stop(myself, state).await }).await
+    async fn post_stop(&self, myself: ActorRef<Deliver<M>>, state: &mut A::State) -> Result<(), ActorProcessingErr> {
+        self.guard(async { self.actor.post_stop(myself, state).await }).await
     }
 
     async fn handle(
         &self,
-        myself: ActorRef<A::Msg>,
-        message: A::Msg,
+        myself: ActorRef<Deliver<M>>,
+        message: Deliver<M>,
         state: &mut A::State,
     ) -> Result<(), ActorProcessingErr> {
-        self.watch(async { self.actor.handle(myself, message, state).await }).await
+        self.watch.lock().received = Some((message.delivery.offset(), message.delivery.attempt()));
+        self.guard(async { self.actor.handle(myself, message, state).await }).await
     }
 
     async fn handle_supervisor_evt(
         &self,
-        myself: ActorRef<A::Msg>,
+        myself: ActorRef<Deliver<M>>,
         event: SupervisionEvent,
         state: &mut A::State,
     ) -> Result<(), ActorProcessingErr> {
-        self.watch(async { self.actor.handle_supervisor_evt(myself, event, state).await }).await
+        self.guard(async { self.actor.handle_supervisor_evt(myself, event, state).await }).await
     }
 }

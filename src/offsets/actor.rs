@@ -7,6 +7,7 @@ use super::message::OffsetsMessage;
 use super::state::Ledger;
 use crate::broker::{BrokerError, CommittedOffset, OffsetStore};
 use crate::event::{Event, Events};
+use crate::isolation::guard::Guarded;
 use crate::record::TopicPartition;
 
 /// How soon a failed commit is tried again while somebody waits for it.
@@ -102,7 +103,11 @@ impl OffsetsActor {
         let commit = self.store.commit(self.group.clone(), to_commit.collect());
         let myself = myself.clone();
         tokio::spawn(async move {
-            let result = commit.await;
+            // An adapter's panic must not leave the actor waiting for an answer for ever.
+            let result = Guarded::new(commit).await.unwrap_or_else(|report| {
+                let doing = "committing offsets".to_owned();
+                Err(BrokerError::Malformed { doing, cause: format!("the adapter panicked: {}", report.message) })
+            });
             // The actor is gone only when the consumer is.
             let _ = myself.cast(OffsetsMessage::Committed { offsets, result });
         });

@@ -30,11 +30,13 @@ impl SupervisorActor {
         }
         self.events.emit(Event::Stopping { reason });
         state.drain = Some(Drain { deadline: Instant::now() + deadline, dropped: Vec::new(), finishing: false });
-        for (partition, managed) in &state.partitions {
+        for (partition, managed) in &mut state.partitions {
             self.ports.source.remove(partition);
             managed.ownership.stop();
-            if let Phase::Running(actor) = &managed.phase {
-                wake(actor);
+            match &managed.phase {
+                Phase::Running(actor) => wake(actor),
+                Phase::Waiting => managed.phase = Phase::Stopped,
+                Phase::Pending | Phase::Stopped => {}
             }
         }
         myself.send_after(deadline, || SupervisorMessage::DrainDeadline);
@@ -48,7 +50,7 @@ impl SupervisorActor {
             match std::mem::replace(&mut managed.phase, Phase::Stopped) {
                 Phase::Stopped => continue,
                 Phase::Running(actor) => actor.kill(),
-                Phase::Pending => {}
+                Phase::Pending | Phase::Waiting => {}
             }
             dropped.push(partition.clone());
         }

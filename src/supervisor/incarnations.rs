@@ -9,6 +9,7 @@ use super::state::{Afterwards, End, Managed, Phase, SupervisorState};
 use crate::broker::Feed;
 use crate::classifier::{Evidence, FailureKind};
 use crate::event::Event;
+use crate::isolation::guard::Guarded;
 use crate::offsets::OffsetsMessage;
 use crate::partition::{Fault, Incarnation, Judged, Ownership, PartitionError, judge};
 use crate::policy::Category;
@@ -170,7 +171,13 @@ impl SupervisorActor {
         };
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         managed.lane.spawn(async move {
-            let next = match judge(&context, &ownership, &record, evidence, backtrace).await {
+            // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
+            let judging = Guarded::new(judge(&context, &ownership, &record, evidence, backtrace));
+            let judged = judging.await.unwrap_or_else(|report| {
+                let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
+                Err(PartitionError::Infrastructure { reason })
+            });
+            let next = match judged {
                 Ok(Judged::Passed) => {
                     ownership.advance(record.offset() + 1);
                     ownership.reported(record.offset() + 1);
@@ -210,7 +217,7 @@ impl SupervisorActor {
         if managed.ownership.is_stopping() {
             return self.stopped(myself, state, key);
         }
-        managed.phase = Phase::Pending;
+        managed.phase = Phase::Waiting;
         let position = managed.ownership.position();
         // What advanced since the last restart starts counting anew.
         let advanced = position > managed.restarted_at && managed.restarted_at != i64::MIN;
@@ -243,6 +250,8 @@ impl SupervisorActor {
         let Some(managed) = state.current(key) else { return };
         managed.ownership.stop();
         managed.ownership.feed.close();
+        // What waits in the feed is not handled: no new start may pass it.
+        managed.afterwards = None;
         let offset = managed.ownership.position();
         self.ports.source.remove(&key.partition);
         self.events.emit(Event::PartitionStopped { partition: key.partition.clone(), offset, reason });

@@ -15,13 +15,7 @@ type Myself = ActorRef<SupervisorMessage>;
 
 impl SupervisorActor {
     /// Does what is stated for each problem of reading; none ends in a loop.
-    pub(super) fn source_problem(
-        &self,
-        myself: &Myself,
-        state: &mut SupervisorState,
-        key: &OwnershipKey,
-        problem: SourceProblem,
-    ) {
+    pub(super) fn source_problem(&self, state: &mut SupervisorState, key: &OwnershipKey, problem: SourceProblem) {
         let partition = key.partition.clone();
         if state.current(key).is_none() {
             return;
@@ -42,14 +36,15 @@ impl SupervisorActor {
             SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
         };
         // What was fetched before is processed first: it is good.
-        if let Some(managed) = state.current(key) {
-            managed.afterwards = Some(afterwards);
-            managed.ownership.finish();
-            match &managed.phase {
-                Phase::Running(actor) => wake(actor),
-                Phase::Pending => {}
-                Phase::Stopped => self.stopped(myself, state, key),
-            }
+        let Some(managed) = state.current(key) else { return };
+        if matches!(managed.phase, Phase::Stopped) {
+            // Given up, or the consumer stops: what was fetched is not handled, so no new start may pass it.
+            return;
+        }
+        managed.afterwards = Some(afterwards);
+        managed.ownership.finish();
+        if let Phase::Running(actor) = &managed.phase {
+            wake(actor);
         }
     }
 

@@ -38,8 +38,10 @@ pub(super) struct Managed {
 }
 
 pub(super) enum Phase {
-    /// An incarnation is being spawned, or its predecessor's fault being judged, or a wait goes on.
+    /// An incarnation is being spawned, or its predecessor's fault being judged.
     Pending,
+    /// A wait before the next restart goes on: there is nothing to wait for at a stop.
+    Waiting,
     Running(ActorCell),
     Stopped,
 }

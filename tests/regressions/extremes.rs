@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bezoar::broker::ErrorCode;
-use bezoar::consumer::Isolation;
+use bezoar::consumer::{Isolation, RestartPolicy};
 use bezoar::embedded::{Api, Fault};
+use bezoar::policy::Backoff;
 use bezoar::record::{ProducerRecord, Record};
-use bezoar::{Delivery, Event, Failure, Raw, handler_fn};
+use bezoar::{Delivery, Event, FactoryContext, FactoryError, Failure, Raw, factory_fn, handler_fn};
 
 use crate::support::{Cluster, Journal, event, eventually, soon, within};
 
@@ -125,4 +126,27 @@ async fn inline_on_a_current_thread_runtime_panics_and_drains() {
     let summary = soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
     assert_eq!(summary.unacknowledged, 0);
     assert_eq!(cluster.committed(&group, &topic, 0).await, Some(20));
+}
+
+/// A partition that waits before its next restart has nothing in flight: a stop does not wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_does_not_wait_for_a_restart_that_is_an_hour_away() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("away", 2).await, cluster.name("away"));
+    cluster.values(&topic, 1, 0..3).await;
+    let factory = factory_fn(|context: FactoryContext| async move {
+        if context.partition().partition() == 0 {
+            return Err(FactoryError::from("no handler"));
+        }
+        Ok(handler_fn(|_: Record, _: Delivery| async { Ok::<(), Failure>(()) }))
+    });
+    let mut policy = RestartPolicy::default();
+    policy.backoff = Backoff::fixed(Duration::from_secs(3600));
+    let builder = cluster.consumer(&group).restart(policy).drain_timeout(Duration::from_secs(2));
+    let mut events = builder.events();
+    let consumer = builder.topic(&topic, Raw, factory).start().await.unwrap();
+    event(&mut events, "a restart", |event| matches!(event, Event::RestartScheduled { .. }).then_some(())).await;
+    cluster.until_committed(&group, &topic, 1, 3).await;
+    let summary = soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    assert_eq!(summary.dropped, []);
 }

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bezoar::broker::{BoxFuture, BrokerError, CommittedOffset, OffsetStore, Ports, Produce};
 use bezoar::consumer::RestartPolicy;
+use bezoar::handler::{Deliver, actor};
 use bezoar::policy::Backoff;
-use bezoar::record::{ProducerRecord, Record};
+use bezoar::ractor::{Actor, ActorProcessingErr, ActorRef};
+use bezoar::record::{ProducerRecord, Record, TopicPartition};
 use bezoar::{Consumer, Delivery, FactoryContext, FactoryError, Failure, Raw, factory_fn, handler_fn};
 
 use crate::support::{Cluster, Journal, soon};
@@ -134,4 +137,112 @@ async fn a_consumer_on_a_current_thread_runtime_beside_another_of_the_same_group
     for consumer in consumers {
         soon("a consumer shuts down", consumer.shutdown()).await.unwrap();
     }
+}
+
+/// Answers, and panics afterwards, at the first record.
+struct Hasty;
+
+impl Actor for Hasty {
+    type Msg = Deliver<Record>;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<Self::Msg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(&self, _: ActorRef<Self::Msg>, deliver: Self::Msg, (): &mut ()) -> Result<(), ActorProcessingErr> {
+        let offset = deliver.delivery.offset();
+        let _ = deliver.reply.send(Ok(()));
+        // So that the next record is on its way already.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(offset != 0, "too late for the first record");
+        Ok(())
+    }
+}
+
+/// An actor that panics after it answered is made anew, and the next record, which is not to blame, is delivered to its
+/// successor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_actor_that_panics_after_its_answer_blames_no_other_record() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("hasty", 1).await, cluster.name("hasty"));
+    cluster.values(&topic, 0, 0..4).await;
+    let consumer = cluster
+        .consumer(&group)
+        .restart(patient())
+        .topic(&topic, Raw, actor(|_: &FactoryContext| (Hasty, ())))
+        .start()
+        .await
+        .unwrap();
+    cluster.until_committed(&group, &topic, 0, 4).await;
+    assert_eq!(cluster.dead_letters(&format!("{topic}.dlq")).await.len(), 0);
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+}
+
+/// Panics within the future of its first commit and of its first dead letter.
+struct Clumsy {
+    ports: Ports,
+    committed: AtomicU32,
+    produced: AtomicU32,
+}
+
+impl OffsetStore for Clumsy {
+    fn fetch(
+        &self,
+        group: String,
+        partitions: Vec<TopicPartition>,
+    ) -> BoxFuture<Result<Vec<Option<CommittedOffset>>, BrokerError>> {
+        self.ports.offsets.fetch(group, partitions)
+    }
+
+    fn commit(
+        &self,
+        group: String,
+        offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        // The first is that of the start.
+        match self.committed.fetch_add(1, Ordering::SeqCst) {
+            1 => Box::pin(async { panic!("the adapter's commit") }),
+            _ => self.ports.offsets.commit(group, offsets),
+        }
+    }
+
+    fn group_exists(&self, group: String) -> BoxFuture<Result<bool, BrokerError>> {
+        self.ports.offsets.group_exists(group)
+    }
+
+    fn delete_group(&self, group: String) -> BoxFuture<Result<(), BrokerError>> {
+        self.ports.offsets.delete_group(group)
+    }
+}
+
+impl Produce for Clumsy {
+    fn produce(
+        &self,
+        partition: TopicPartition,
+        records: Vec<ProducerRecord>,
+    ) -> BoxFuture<Result<Vec<i64>, BrokerError>> {
+        match self.produced.fetch_add(1, Ordering::SeqCst) {
+            0 => Box::pin(async { panic!("the adapter's produce") }),
+            _ => self.ports.produce.produce(partition, records),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adapter_that_panics_stops_neither_commits_nor_dead_letters() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("clumsy", 1).await, cluster.name("clumsy"));
+    cluster.values(&topic, 0, 0..4).await;
+    let clumsy =
+        Arc::new(Clumsy { ports: cluster.ports.clone(), committed: AtomicU32::new(0), produced: AtomicU32::new(0) });
+    let ports = Ports { offsets: clumsy.clone(), produce: clumsy, ..cluster.ports.clone() };
+    let handler = handler_fn(|_: Record, delivery: Delivery| async move {
+        if delivery.offset() == 2 { Err(Failure::validation("no")) } else { Ok(()) }
+    });
+    let consumer = cluster.consumer(&group).ports(ports).topic(&topic, Raw, handler).start().await.unwrap();
+    cluster.until_committed(&group, &topic, 0, 4).await;
+    assert_eq!(cluster.dead_letters(&format!("{topic}.dlq")).await.len(), 1);
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
 }

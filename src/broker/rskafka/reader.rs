@@ -15,6 +15,9 @@ use crate::record::{RecordBatch, TopicPartition};
 
 /// How often the topic's id is looked at.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
+/// After so long without an answer to a fetch (the feed was full, say) it is looked at first. A topic that is deleted and
+/// created anew while fetches come and go shows in their errors; during a pause nothing would.
+const CHECK_AFTER_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a first failure, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -51,6 +54,8 @@ pub(super) struct Reader {
     cursor: Cursor,
     lease: Option<Lease>,
     checked: Instant,
+    /// When a fetch was last answered.
+    answered: Instant,
     retrying: bool,
     /// Whether the last fetch found nothing: the topic may have become another one while nobody looked.
     idle: bool,
@@ -80,7 +85,7 @@ impl Reader {
         native: Native,
     ) -> Self {
         let cursor = Cursor::new(offset, clients.settings.fetch_max_bytes);
-        let checked = Instant::now();
+        let now = Instant::now();
         Self {
             partition,
             topic_id,
@@ -89,7 +94,8 @@ impl Reader {
             native,
             cursor,
             lease: None,
-            checked,
+            checked: now,
+            answered: now,
             retrying: false,
             idle: false,
         }
@@ -129,7 +135,7 @@ impl Reader {
 
     /// One fetch, and what follows from its answer.
     async fn round(&mut self, credit: usize) -> Result<(), Trouble> {
-        if self.checked.elapsed() >= CHECK_EVERY {
+        if self.checked.elapsed() >= CHECK_EVERY || self.answered.elapsed() >= CHECK_AFTER_PAUSE {
             self.check_topic().await?;
         }
         let lease = match self.lease.take() {
@@ -147,6 +153,7 @@ impl Reader {
         let error = match bound(&doing, max_wait + settings.request_timeout, fetch).await {
             Ok(Ok((records, high_watermark))) => {
                 self.lease = Some(lease);
+                self.answered = Instant::now();
                 self.recovered();
                 return self.take(records, high_watermark).await;
             }
