@@ -9,7 +9,7 @@ use super::names::*;
 use super::rung::Rung;
 use super::time;
 use crate::policy::Category;
-use crate::record::{Header, RecordId, TopicPartition};
+use crate::record::{Header, Record, RecordId, TopicPartition};
 
 /// Why a record could not be read as a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +57,14 @@ impl DeadLetter {
             return Self::from_plain(key, value, headers);
         }
         Err(ReadError::NotADeadLetter)
+    }
+
+    /// The same for a record as it was fetched.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn from_record(record: &Record) -> Result<Self, ReadError> {
+        Self::read(record.key_bytes(), record.value_bytes(), record.headers().to_vec())
     }
 
     fn from_headers(key: Option<Bytes>, value: Option<Bytes>, mut headers: Vec<Header>) -> Result<Self, ReadError> {

@@ -25,6 +25,32 @@ impl Default for TopicCreation {
     }
 }
 
+impl TopicCreation {
+    /// Sets [`enabled`](Self::enabled).
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
+        self
+    }
+
+    /// Sets [`retention`](Self::retention).
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Sets [`max_message_bytes`](Self::max_message_bytes).
+    pub fn max_message_bytes(mut self, max_message_bytes: Option<u32>) -> Self {
+        self.max_message_bytes = max_message_bytes;
+        self
+    }
+
+    /// Sets [`replication`](Self::replication).
+    pub fn replication(mut self, replication: i16) -> Self {
+        self.replication = replication;
+        self
+    }
+}
+
 /// The broker's limit where neither topic nor broker says another, in bytes.
 const DEFAULT_MAX_MESSAGE_BYTES: u32 = 1_048_588;
 /// What a dead letter's context may add to its record, in bytes.

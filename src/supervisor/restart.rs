@@ -47,6 +47,38 @@ impl Default for RestartPolicy {
     }
 }
 
+impl RestartPolicy {
+    /// Sets [`max_per_partition`](Self::max_per_partition).
+    pub fn max_per_partition(mut self, max_per_partition: u32) -> Self {
+        self.max_per_partition = max_per_partition;
+        self
+    }
+
+    /// Sets [`max_overall`](Self::max_overall).
+    pub fn max_overall(mut self, max_overall: u32) -> Self {
+        self.max_overall = max_overall;
+        self
+    }
+
+    /// Sets [`window`](Self::window).
+    pub fn window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// Sets [`backoff`](Self::backoff).
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Sets [`escalation`](Self::escalation).
+    pub fn escalation(mut self, escalation: Escalation) -> Self {
+        self.escalation = escalation;
+        self
+    }
+}
+
 /// The restarts within the window.
 #[derive(Debug, Default)]
 pub(super) struct RestartLog {

@@ -12,5 +12,6 @@ mod nobody_dragged_down;
 mod nothing_changed;
 mod nothing_lost;
 mod order;
+mod paused_time;
 mod support;
 mod tools;

@@ -142,6 +142,7 @@ async fn a_consumer_on_a_current_thread_runtime_beside_another_of_the_same_group
 /// Answers, and panics afterwards, at the first record.
 struct Hasty;
 
+#[cfg_attr(feature = "async-trait", bezoar::ractor::async_trait)]
 impl Actor for Hasty {
     type Msg = Deliver<Record>;
     type State = ();
