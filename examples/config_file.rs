@@ -1,4 +1,5 @@
-//! A consumer whose settings come from a file: [`config_file.toml`](./config_file.toml), which explains each of them.
+//! A consumer whose settings come from a file: [`config_file.toml`](./config_file.toml), which explains the
+//! ones that matter; [`ConsumerSettings`] has all.
 //!
 //! Give another file as the argument to try yours. What is wrong in it is said before anything starts. Runs on the
 //! embedded broker until all orders are settled, or until Ctrl-C.

@@ -108,3 +108,12 @@ fn what_a_kept_delivery_sends_later_is_not_waited_for() {
         assert_eq!(harness.deliver_blocking(ProducerRecord::to("orders").value("x")), Outcome::Handled);
     }
 }
+
+#[tokio::test]
+async fn the_harness_works_inside_a_runtime_too() {
+    let mut harness =
+        Harness::new(Utf8, handler_fn(|_: String, _: Delivery| async { Err::<(), _>(Failure::new("odd")) }))
+            .classify(|_| Some(Category::Dependency));
+    let outcome = harness.deliver(ProducerRecord::to("orders").value("x")).await;
+    assert_eq!(outcome.category(), Some(Category::Dependency));
+}

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::facts::Fact;
 use super::registry::ErrorTypes;
+use crate::dead_letter::backtrace::render_failure;
 use crate::handler::Failure;
 use crate::handler::chain::{Chain, errors};
 use crate::policy::Category;
@@ -91,7 +92,7 @@ impl Evidence {
             backtrace.push_str(&line.replace(['\n', '\r'], " "));
         }
         if let Some(captured) = failure.backtrace() {
-            backtrace.push_str(&format!("\n{captured}"));
+            backtrace.push_str(&format!("\n{}", render_failure(captured)));
         }
         Self {
             stated: failure.stated_category(),

@@ -179,6 +179,12 @@ impl ConsumerBuilder {
         self
     }
 
+    /// The largest answer of the broker that is accepted, in bytes. Default 256 MiB.
+    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.settings.connection.max_response_bytes = bytes;
+        self
+    }
+
     /// How long the broker may wait for data before it answers a fetch. Default 500 ms.
     pub fn fetch_max_wait(mut self, wait: Duration) -> Self {
         self.settings.connection.fetch_max_wait = wait;

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::broker::BrokerError;
 use crate::dead_letter::DeadLetterTopicError;
 use crate::offsets::ResolveError;
@@ -5,7 +7,7 @@ use crate::policy::ConfigError;
 use crate::supervisor::Summary;
 
 /// Why a consumer could not start, or ended.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumerError {
     /// A setting cannot be used; nothing was started.
@@ -15,7 +17,7 @@ pub enum ConsumerError {
     #[error("starting the consumer's runtimes: {0}; check the limits on threads and open files")]
     Runtime(#[from] std::io::Error),
     /// The broker could not be reached, or refused, while starting.
-    #[error("starting consumer group {group:?} (after {attempts} attempts): {error}")]
+    #[error("starting consumer group {group:?} (tried {attempts} times): {error}")]
     Broker {
         /// The group.
         group: String,
@@ -57,4 +59,11 @@ pub enum ConsumerError {
     /// A part of the framework ended that never should; nothing unsettled was committed.
     #[error("the consumer's supervisor ended unexpectedly, which is a bug in bezoar")]
     Internal,
+}
+
+/// As it displays: `main` prints what it returns this way, and the remedy shall be seen there.
+impl fmt::Debug for ConsumerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

@@ -111,7 +111,7 @@ impl Consumer {
     /// acknowledgements of dead letters, commits. Takes at most the drain timeout and ten seconds.
     ///
     /// # Errors
-    /// [`ConsumerError::Halted`] if the consumer had stopped by itself before.
+    /// [`ConsumerError::Halted`] if the consumer had stopped by itself before, or a policy said stop meanwhile.
     pub async fn shutdown(mut self) -> Result<Summary, ConsumerError> {
         // A supervisor that has ended already has left its word in `ended`.
         let _ = self.supervisor.cast(SupervisorMessage::Drain { deadline: self.drain_timeout });

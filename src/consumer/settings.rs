@@ -61,6 +61,9 @@ pub struct ConsumerSettings {
     /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
     #[serde(default = "fetch_max_bytes")]
     pub fetch_max_bytes: i32,
+    /// The largest answer of the broker that is accepted, in bytes. Default 256 MiB.
+    #[serde(default = "max_response_bytes")]
+    pub max_response_bytes: usize,
     /// How long the broker may wait for data before it answers a fetch. Default 500 ms.
     #[serde(default = "fetch_max_wait", deserialize_with = "required")]
     pub fetch_max_wait: Duration,
@@ -164,6 +167,10 @@ const fn fetch_max_bytes() -> i32 {
     1 << 20
 }
 
+const fn max_response_bytes() -> usize {
+    256 << 20
+}
+
 const fn fetch_max_wait() -> Duration {
     Duration::from_millis(500)
 }
@@ -251,7 +258,7 @@ impl Resolved {
                 request_timeout: settings.request_timeout,
                 fetch_max_bytes: settings.fetch_max_bytes,
                 fetch_max_wait: settings.fetch_max_wait,
-                ..defaults.connection
+                max_response_bytes: settings.max_response_bytes,
             },
             consumer_id: settings.consumer_id.unwrap_or(defaults.consumer_id),
             consumer_version: settings.consumer_version,

@@ -106,6 +106,7 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     range("start_attempts", settings.start_attempts as usize, 1, 1_000)?;
     range("feed_bytes", settings.feed_bytes, 1_024, 1 << 31)?;
     range("fetch_max_bytes", usize::try_from(settings.connection.fetch_max_bytes).unwrap_or(0), 1, 1 << 30)?;
+    range("max_response_bytes", settings.connection.max_response_bytes, 1 << 20, 1 << 31)?;
     range("dead_letters.max_unacknowledged", settings.max_unacknowledged, 0, 100_000)?;
     range("restart.max_per_partition", settings.restart.max_per_partition as usize, 0, 1_000_000)?;
     range("restart.max_overall", settings.restart.max_overall as usize, 0, 1_000_000)?;

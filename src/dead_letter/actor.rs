@@ -125,8 +125,8 @@ impl DeadLetterActor {
                     self.acknowledged(&state.offsets, job, &partition, offset);
                 }
             }
-            Outcome::Refused { error, verdict } => {
-                let jobs = self.refused(queue, target, jobs, &error, verdict);
+            Outcome::Refused { partition, error, verdict } => {
+                let jobs = self.refused(queue, partition, jobs, &error, verdict);
                 jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job));
                 if let PublishVerdict::Retry(after) = verdict {
                     queue.busy = true;
@@ -152,7 +152,7 @@ impl DeadLetterActor {
             dead_letter_offset: offset,
             left_out: job.rung.truncated().unwrap_or_default().to_owned(),
         });
-        if job.alert {
+        if job.alert || job.page {
             self.events.emit(Event::Alert { record, category, page: job.page, message: context.message });
         }
         let settled = OffsetsMessage::Settled {
@@ -169,7 +169,7 @@ impl DeadLetterActor {
     fn refused(
         &self,
         queue: &mut Queue,
-        target: &Target,
+        partition: TopicPartition,
         mut jobs: Vec<Job>,
         error: &BrokerError,
         verdict: PublishVerdict,
@@ -179,7 +179,7 @@ impl DeadLetterActor {
                 queue.failures = queue.failures.saturating_add(1);
                 if queue.failures == 1 {
                     self.events.emit(Event::Held {
-                        dead_letter: TopicPartition::new(target.topic.as_str(), target.source_partition),
+                        dead_letter: partition,
                         reason: error.to_string(),
                         waiting: jobs.len() + queue.waiting.len(),
                     });

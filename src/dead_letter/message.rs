@@ -63,5 +63,10 @@ pub(crate) enum Outcome {
     /// Acknowledged: where, and the offsets in order.
     Acknowledged { partition: TopicPartition, offsets: Vec<i64> },
     /// Not acknowledged: why, and what is done about it.
-    Refused { error: BrokerError, verdict: PublishVerdict },
+    Refused {
+        /// Where it should have gone; the source's partition where the topic's partitions are not known.
+        partition: TopicPartition,
+        error: BrokerError,
+        verdict: PublishVerdict,
+    },
 }

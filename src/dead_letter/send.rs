@@ -42,6 +42,7 @@ impl Publisher {
             Ok((partition, offsets)) => return Outcome::Acknowledged { partition, offsets },
             Err(error) => error,
         };
+        let partition = self.partition(target);
         if error.code() == Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) {
             self.keeper.forget(&target.topic);
         }
@@ -61,7 +62,7 @@ impl Publisher {
             // Only while the consumer ends.
             _ => PublishVerdict::Retry(std::time::Duration::from_secs(1)),
         };
-        Outcome::Refused { error, verdict }
+        Outcome::Refused { partition, error, verdict }
     }
 
     /// Fills in what is known here, once.
@@ -77,6 +78,12 @@ impl Publisher {
                 _ => rendered,
             });
         }
+    }
+
+    /// Where dead letters of a target go, as far as the topic is known.
+    fn partition(&self, target: &Target) -> TopicPartition {
+        let partitions = self.keeper.known(&target.topic).unwrap_or(i32::MAX);
+        TopicPartition::new(target.topic.as_str(), target.source_partition % partitions.max(1))
     }
 
     async fn produce(&self, target: &Target, jobs: &[Job]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {

@@ -73,13 +73,17 @@ impl TopicKeeper {
 
     /// The number of partitions of a dead-letter topic of `source`; it is checked, and made if missing, the first time.
     pub(crate) async fn partitions(&self, source: &str, topic: &str) -> Result<i32, DeadLetterTopicError> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(topic).copied();
-        if let Some(partitions) = known {
+        if let Some(partitions) = self.known(topic) {
             return Ok(partitions);
         }
         let partitions = self.ensure(source, topic).await?;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.to_owned(), partitions);
         Ok(partitions)
+    }
+
+    /// The number of partitions of a topic that was looked at before.
+    pub(crate) fn known(&self, topic: &str) -> Option<i32> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(topic).copied()
     }
 
     /// Forgets a topic that the broker says it does not know (any more), so that it is looked at again.

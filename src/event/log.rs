@@ -47,7 +47,7 @@ pub(super) fn log(event: &Event) {
         ),
         Event::Alert { record, category, page, message } => error!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
-            %category, page, "alert: record dead-lettered: {message}"
+            %category, page, "alert: record given up: {message}"
         ),
         Event::Skipped { record, category, message } => warn!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,

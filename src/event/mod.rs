@@ -83,7 +83,8 @@ pub enum Event {
         /// What had to be left out because the broker refused the whole: empty, or e.g. `value`.
         left_out: String,
     },
-    /// A dead letter of a category whose policy asks for it: somebody should look (`page`: now).
+    /// A record of a category whose policy asks for it was dead-lettered, skipped or stopped at: somebody should look
+    /// (`page`: now).
     Alert {
         /// The record.
         record: RecordId,

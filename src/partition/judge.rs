@@ -73,18 +73,31 @@ pub(crate) async fn judge(
         }
         Decision::Exhausted(Action::Skip) => {
             let (record_id, category) = (record.id(), verdict.category);
-            context.events.emit(Event::Skipped { record: record_id, category, message: evidence.message });
+            context.events.emit(Event::Skipped { record: record_id, category, message: evidence.message.clone() });
+            alert(context, record, verdict, evidence.message);
             settle(context, ownership, record.offset(), record.offset() + 1)?;
             Ok(Judged::Passed)
         }
-        Decision::Exhausted(Action::Stop) => Ok(Judged::Stop(format!(
-            "record {} failed ({}, attempt {}) and the policy of {} failures is to stop: {}",
-            record.id(),
-            evidence.error_type,
-            retry.attempts,
-            verdict.category,
-            evidence.message
-        ))),
+        Decision::Exhausted(Action::Stop) => {
+            let reason = format!(
+                "record {} failed ({}, attempt {}) and the policy of {} failures is to stop: {}",
+                record.id(),
+                evidence.error_type,
+                retry.attempts,
+                verdict.category,
+                evidence.message
+            );
+            alert(context, record, verdict, evidence.message);
+            Ok(Judged::Stop(reason))
+        }
+    }
+}
+
+/// Alerts where the policy asks for it. For dead letters it waits for the acknowledgement.
+fn alert(context: &PartitionContext, record: &Record, verdict: Verdict, message: String) {
+    if verdict.alert || verdict.page {
+        let (category, page) = (verdict.category, verdict.page);
+        context.events.emit(Event::Alert { record: record.id(), category, page, message });
     }
 }
 

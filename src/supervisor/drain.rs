@@ -18,9 +18,8 @@ const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 impl SupervisorActor {
     /// Stops the consumer for a reason of its own.
     pub(super) fn halt(&self, myself: &Myself, state: &mut SupervisorState, reason: String) {
-        if state.halted.is_none() && state.drain.is_none() {
-            state.halted = Some(reason.clone());
-        }
+        // Told even where a drain goes on already: the caller should know.
+        state.halted.get_or_insert_with(|| reason.clone());
         self.begin_drain(myself, state, self.settings.drain_timeout, reason);
     }
 

@@ -1,10 +1,11 @@
+use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::memory::Memory;
-use crate::classifier::Rules;
+use crate::classifier::{FailureInfo, Rules};
 use crate::event::Events;
 use crate::handler::{Decoder, Delivery, Handler, Outbox};
 use crate::isolation::guard::{Contained, install_hook};
@@ -62,10 +63,12 @@ pub struct Harness<D, H> {
     handler: Contained<H>,
     memory: Memory,
     hooks: Hooks,
+    rules: Rules,
     events: Events,
     limit: Option<Duration>,
     next_offset: i64,
-    runtime: Runtime,
+    /// For blocking calls; made with the first.
+    runtime: Option<Runtime>,
 }
 
 impl<D, H> Harness<D, H>
@@ -73,23 +76,20 @@ where
     H: Handler,
     D: Decoder<H::Message>,
 {
-    /// A harness around a decoder and a handler, with a limit of 30 s per delivery. Installs the panic hook that
-    /// consumers install.
-    ///
-    /// # Panics
-    /// If the operating system gives no runtime (its timers need a file descriptor or two).
+    /// A harness around a decoder and a handler, with the built-in rules and a limit of 30 s per delivery. Installs the
+    /// panic hook that consumers install.
     pub fn new(decoder: D, handler: H) -> Self {
         install_hook(false);
-        let runtime = Builder::new_current_thread().enable_all().build();
         Self {
             decoder,
             handler: Contained::new(handler),
             memory: Memory::default(),
             hooks: Hooks::default(),
+            rules: Rules::default(),
             events: Events::new(),
             limit: Some(Duration::from_secs(30)),
             next_offset: 0,
-            runtime: runtime.unwrap_or_else(|error| panic!("starting a runtime for the test harness: {error}")),
+            runtime: None,
         }
     }
 
@@ -99,20 +99,41 @@ where
         self
     }
 
-    /// Delivers a record as its first attempt. The record's topic and partition are where it seems to come from.
-    pub fn deliver_blocking(&mut self, record: ProducerRecord) -> Outcome {
-        self.deliver_attempt_blocking(record, 1)
+    /// Classifies as the consumer's builder does with the same function.
+    pub fn classify(
+        mut self,
+        classifier: impl Fn(&FailureInfo<'_>) -> Option<Category> + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.classifier = Some(Arc::new(classifier));
+        self
     }
 
-    /// Delivers a record as attempt number `attempt`, 1 for the first.
-    pub fn deliver_attempt_blocking(&mut self, record: ProducerRecord, attempt: u32) -> Outcome {
+    /// Rules of classification before the built-in ones.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Reports errors of type `E` by `name`, wherever in a failure's chain they are found.
+    pub fn error_type<E: Error + 'static>(mut self, name: &'static str) -> Self {
+        self.hooks.error_types = std::mem::take(&mut self.hooks.error_types).register::<E>(name);
+        self
+    }
+
+    /// Delivers a record as its first attempt, on the current tokio runtime. The record's topic and partition are where
+    /// it seems to come from.
+    pub async fn deliver(&mut self, record: ProducerRecord) -> Outcome {
+        self.deliver_attempt(record, 1).await
+    }
+
+    /// Delivers a record as attempt number `attempt`, 1 for the first, on the current tokio runtime.
+    pub async fn deliver_attempt(&mut self, record: ProducerRecord, attempt: u32) -> Outcome {
         let record = self.fetched(record);
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
-        let producer = Producer::new(self.memory.ports(), self.runtime.handle().clone());
-        let outbox = Arc::new(Outbox::new(producer));
+        let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
         let first_failure = (attempt > 1).then(SystemTime::now);
         let delivery = Delivery::new(record.clone(), attempt, first_failure, Arc::clone(&outbox));
-        let delivering = deliver(
+        let delivered = deliver(
             (&self.hooks, &self.events),
             &mut self.decoder,
             handler,
@@ -121,10 +142,10 @@ where
             self.limit,
             || {},
         );
-        match self.runtime.block_on(delivering) {
+        match delivered.await {
             Delivered::Handled => Outcome::Handled,
             Delivered::Failed(evidence) => Outcome::Failed {
-                category: Rules::default().classify(&evidence),
+                category: self.rules.classify(&evidence),
                 error_type: evidence.error_type,
                 message: evidence.message,
             },
@@ -134,6 +155,20 @@ where
             Delivered::Lost(Fault::Timeout { .. }) => Outcome::TimedOut,
             Delivered::Gone(reason) => Outcome::Gone { reason },
         }
+    }
+
+    /// [`deliver`](Self::deliver) where there is no runtime: in plain tests, proptest and cargo-fuzz.
+    ///
+    /// # Panics
+    /// Within a tokio runtime, where it must not block; and if the operating system gives no runtime.
+    pub fn deliver_blocking(&mut self, record: ProducerRecord) -> Outcome {
+        let runtime = self.runtime.take().unwrap_or_else(|| {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            runtime.unwrap_or_else(|error| panic!("starting a runtime for the test harness: {error}"))
+        });
+        let outcome = runtime.block_on(self.deliver(record));
+        self.runtime = Some(runtime);
+        outcome
     }
 
     /// The handler, to look at its state.
@@ -156,6 +191,15 @@ where
         batch.push(offset, record.timestamp.unwrap_or(0), record.key.as_deref(), record.value.as_deref(), headers);
         let batch = batch.build(offset + 1);
         batch.iter().next().unwrap_or_else(|| unreachable!("one record was pushed"))
+    }
+}
+
+impl<D, H> Drop for Harness<D, H> {
+    fn drop(&mut self) {
+        // Also where a runtime must not be waited for: inside another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -22,6 +22,8 @@
 //! assert_eq!(outcome.category(), Some(Category::Validation));
 //! ```
 //!
+//! In an async test, `harness.deliver(record).await` does the same.
+//!
 //! For tests of the whole consumer, with retries and dead letters, start an [`embedded::Broker`](crate::embedded::Broker).
 
 mod harness;
