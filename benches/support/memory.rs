@@ -57,7 +57,12 @@ fn done<T: Send + 'static>(value: T) -> BoxFuture<Result<T, BrokerError>> {
 impl Admin for Memory {
     fn topics(&self, names: Vec<String>) -> BoxFuture<Result<Vec<Option<TopicMetadata>>, BrokerError>> {
         let partitions = self.partitions;
-        done(names.into_iter().map(|name| Some(TopicMetadata { name, id: None, partitions })).collect())
+        done(
+            names
+                .into_iter()
+                .map(|name| Some(TopicMetadata { name, id: None, partitions, operations: None }))
+                .collect(),
+        )
     }
 
     fn create_topic(&self, _: NewTopic) -> BoxFuture<Result<(), BrokerError>> {

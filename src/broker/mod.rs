@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
-pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, TopicMetadata};
+pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, TopicMetadata};
 use uuid::Uuid;
 
 use crate::record::{ProducerRecord, TopicPartition};

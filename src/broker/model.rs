@@ -13,6 +13,25 @@ pub struct TopicMetadata {
     pub id: Option<Uuid>,
     /// How many partitions it has.
     pub partitions: i32,
+    /// What this client may do with it; `None` where the broker does not tell (before Kafka 2.3).
+    pub operations: Option<Operations>,
+}
+
+/// The operations on a topic that a client is authorized for, as the broker tells them: bit n stands for the operation of
+/// code n (`org.apache.kafka.common.acl.AclOperation`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operations(pub i32);
+
+impl Operations {
+    /// Whether records may be fetched and offsets committed.
+    pub fn may_read(self) -> bool {
+        self.0 & (1 << 3) != 0
+    }
+
+    /// Whether records may be produced.
+    pub fn may_write(self) -> bool {
+        self.0 & (1 << 4) != 0
+    }
 }
 
 /// A topic to be created.

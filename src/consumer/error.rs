@@ -32,6 +32,12 @@ pub enum ConsumerError {
         /// The topic.
         topic: String,
     },
+    /// The broker says that a topic may not be read.
+    #[error("topic {topic:?} may not be read: grant Read on it to the user that this service connects as")]
+    MayNotRead {
+        /// The topic.
+        topic: String,
+    },
     /// A partition to be read does not exist.
     #[error("topic {topic:?} has no partition {partition}, it has {partitions} (counted from 0)")]
     MissingPartition {

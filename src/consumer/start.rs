@@ -91,6 +91,9 @@ impl Preparation<'_> {
         let mut partitions = Vec::new();
         for (topic_index, (topic, metadata)) in self.topics.iter().zip(found).enumerate() {
             let metadata = metadata.ok_or_else(|| ConsumerError::MissingTopic { topic: topic.name.clone() })?;
+            if metadata.operations.is_some_and(|operations| !operations.may_read()) {
+                return Err(ConsumerError::MayNotRead { topic: topic.name.clone() });
+            }
             for partition in partitions_of(topic, &metadata)? {
                 partitions.push((TopicPartition::new(topic.name.as_str(), partition), metadata.id, topic_index));
             }

@@ -70,6 +70,14 @@ pub enum DeadLetterTopicError {
         /// How many partitions its source has.
         partitions: i32,
     },
+    /// The broker says that it may not be written to.
+    #[error(
+        "dead-letter topic {topic:?} may not be written to: grant Write on it to the user that this service connects as"
+    )]
+    MayNotWrite {
+        /// The topic.
+        topic: String,
+    },
     /// Compaction would remove dead letters with the same key, and refuses those without one.
     #[error(
         "dead-letter topic {topic:?} has cleanup.policy={policy}: compaction would remove dead letters of the same key; set cleanup.policy=delete or use another topic"
@@ -122,6 +130,9 @@ impl TopicKeeper {
         let mut found = found.into_iter();
         let (dead_letter, source_topic) = (found.next().flatten(), found.next().flatten());
         if let Some(metadata) = dead_letter {
+            if metadata.operations.is_some_and(|operations| !operations.may_write()) {
+                return Err(DeadLetterTopicError::MayNotWrite { topic: topic.to_owned() });
+            }
             self.refuse_compaction(topic).await?;
             return Ok(metadata.partitions);
         }

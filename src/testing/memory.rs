@@ -44,7 +44,10 @@ impl Produce for Memory {
 
 impl Admin for Memory {
     fn topics(&self, names: Vec<String>) -> BoxFuture<Result<Vec<Option<TopicMetadata>>, BrokerError>> {
-        ready(Ok(names.into_iter().map(|name| Some(TopicMetadata { name, id: None, partitions: 1 })).collect()))
+        ready(Ok(names
+            .into_iter()
+            .map(|name| Some(TopicMetadata { name, id: None, partitions: 1, operations: None }))
+            .collect()))
     }
 
     fn create_topic(&self, _: NewTopic) -> BoxFuture<Result<(), BrokerError>> {

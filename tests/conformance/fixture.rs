@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, Feed, NewTopic, Ports, SourceProblem};
+use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, SourceProblem};
 use bezoar::embedded::Broker;
 use bezoar::record::{Header, ProducerRecord, Record, RecordBatch, TopicPartition};
 use tokio::sync::Notify;
@@ -45,6 +45,10 @@ impl Fixture {
     pub(crate) async fn topic(&self, partitions: i32) -> String {
         let name = unique("topic");
         self.create(&name, partitions).await;
+        // A leader is announced a moment before it serves: tests that count problems must not meet that.
+        for number in 0..partitions {
+            self.ports.admin.offset(partition(&name, number), OffsetSpec::Latest).await.unwrap();
+        }
         name
     }
 

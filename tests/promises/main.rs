@@ -13,5 +13,6 @@ mod nothing_changed;
 mod nothing_lost;
 mod order;
 mod paused_time;
+mod rights;
 mod support;
 mod tools;

@@ -6,8 +6,8 @@ use std::future::ready;
 use std::sync::{Arc, Mutex};
 
 use bezoar::broker::{
-    Admin, BoxFuture, BrokerError, CommittedOffset, Feed, NewTopic, OffsetSpec, OffsetStore, Ports, Produce, Source,
-    TopicMetadata,
+    Admin, BoxFuture, BrokerError, CommittedOffset, Feed, NewTopic, OffsetSpec, OffsetStore, Operations, Ports,
+    Produce, Source, TopicMetadata,
 };
 use bezoar::record::{ProducerRecord, RecordBatch, TopicPartition};
 use uuid::Uuid;
@@ -17,6 +17,8 @@ use uuid::Uuid;
 pub(crate) struct Memory {
     /// Read by each partition that is added, from its start.
     pub(crate) batch: Mutex<Option<RecordBatch>>,
+    /// What the client may do with topics, by name; those not listed say nothing.
+    pub(crate) operations: Mutex<HashMap<String, Operations>>,
     pub(crate) feeds: Mutex<Vec<Arc<Feed>>>,
     pub(crate) produced: Mutex<Vec<ProducerRecord>>,
     pub(crate) committed: Mutex<HashMap<TopicPartition, i64>>,
@@ -45,7 +47,12 @@ fn done<T: Send + 'static>(value: T) -> BoxFuture<Result<T, BrokerError>> {
 
 impl Admin for Shared {
     fn topics(&self, names: Vec<String>) -> BoxFuture<Result<Vec<Option<TopicMetadata>>, BrokerError>> {
-        done(names.into_iter().map(|name| Some(TopicMetadata { name, id: None, partitions: 1 })).collect())
+        let operations = self.0.operations.lock().unwrap();
+        let describe = |name: String| {
+            let operations = operations.get(&name).copied();
+            Some(TopicMetadata { name, id: None, partitions: 1, operations })
+        };
+        done(names.into_iter().map(describe).collect())
     }
 
     fn create_topic(&self, _: NewTopic) -> BoxFuture<Result<(), BrokerError>> {

@@ -6,7 +6,10 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::call::{Call, Failed};
 use super::cluster::Cluster;
-use crate::broker::{BrokerError, TopicMetadata};
+use crate::broker::{BrokerError, Operations, TopicMetadata};
+
+/// The version of Metadata from which on it tells what the client may do with a topic.
+const OPERATIONS_SINCE: i16 = 8;
 
 /// A topic's name as messages carry it.
 pub(super) fn topic_name(name: &str) -> TopicName {
@@ -17,7 +20,8 @@ pub(super) fn topic_name(name: &str) -> TopicName {
 pub(super) async fn metadata(cluster: &Cluster, call: &Call, names: &[String]) -> Result<MetadataResponse, Failed> {
     let topics = names.iter().map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name)))).collect();
     let request = MetadataRequest::default().with_topics(Some(topics)).with_allow_auto_topic_creation(false);
-    let answer = cluster.any(call).await?.call(call, |_| request).await?;
+    let request = |version| request.with_include_topic_authorized_operations(version >= OPERATIONS_SINCE);
+    let answer = cluster.any(call).await?.call(call, request).await?;
     cluster.learn(&answer.brokers);
     Ok(answer)
 }
@@ -47,6 +51,7 @@ fn find(answer: &MetadataResponse, call: &Call, name: &str) -> Result<Option<Top
         name: name.to_owned(),
         id: Some(topic.topic_id).filter(|id| !id.is_nil()),
         partitions: i32::try_from(topic.partitions.len()).map_err(|error| call.malformed(error))?,
+        operations: Some(topic.topic_authorized_operations).filter(|bits| *bits != i32::MIN).map(Operations),
     }))
 }
 
