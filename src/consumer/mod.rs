@@ -11,6 +11,7 @@ mod validate;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use builder::ConsumerBuilder;
@@ -30,14 +31,15 @@ use crate::isolation::Planes;
 use crate::policy::ConfigError;
 use crate::supervisor::{Finished, SupervisorMessage};
 
-/// A running consumer. [`run_until`](Self::run_until) or [`shutdown`](Self::shutdown) end it cleanly; dropped, it stops
-/// at once: what is not committed is delivered again later.
+/// A running consumer. [`run_until`](Self::run_until) or [`shutdown`](Self::shutdown) end it cleanly; dropped, it
+/// delivers and commits nothing more: what is not committed is delivered again later.
 pub struct Consumer {
     supervisor: ActorRef<SupervisorMessage>,
     admin: Arc<dyn Admin>,
     events: Events,
     ended: watch::Receiver<Option<Finished>>,
     drain_timeout: Duration,
+    closed: Arc<AtomicBool>,
     /// Dropped last: it ends the threads that all the rest runs on.
     _planes: Planes,
 }
@@ -59,12 +61,12 @@ impl Consumer {
     pub(crate) fn new(
         supervisor: ActorRef<SupervisorMessage>,
         admin: Arc<dyn Admin>,
-        planes: Planes,
+        (planes, closed): (Planes, Arc<AtomicBool>),
         events: Events,
         ended: watch::Receiver<Option<Finished>>,
         drain_timeout: Duration,
     ) -> Self {
-        Self { supervisor, admin, events, ended, drain_timeout, _planes: planes }
+        Self { supervisor, admin, events, ended, drain_timeout, closed, _planes: planes }
     }
 
     /// A stream of events from now on; the builder has one from the start on.
@@ -131,6 +133,8 @@ impl Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
+        // Heeded at once by actors that have not heard of the stop yet.
+        self.closed.store(true, Ordering::Release);
         self.supervisor.stop(None);
     }
 }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ractor::Actor;
@@ -162,6 +163,7 @@ async fn launch(
     planes: Planes,
 ) -> Result<Consumer, ConsumerError> {
     let (finished, ended) = watch::channel(None);
+    let closed = Arc::new(AtomicBool::new(false));
     let plans = topics.into_iter().map(|topic| TopicPlan {
         name: topic.name,
         spawner: topic.spawner,
@@ -185,6 +187,7 @@ async fn launch(
             store: Arc::clone(&ports.offsets),
             events: events.clone(),
             commit_interval: settings.commit_interval,
+            closed: Arc::clone(&closed),
         },
     };
     let admin = Arc::clone(&ports.admin);
@@ -203,10 +206,11 @@ async fn launch(
             max_unacknowledged: settings.max_unacknowledged,
         },
         hooks,
+        closed: Arc::clone(&closed),
         finished,
     };
     let (supervisor, _join) = Actor::spawn(None, supervisor, actors).await.map_err(|_| ConsumerError::Internal)?;
     events.emit(Event::Started { group: settings.group, partitions: assignments.len() });
     supervisor.cast(SupervisorMessage::Assign(assignments)).map_err(|_| ConsumerError::Internal)?;
-    Ok(Consumer::new(supervisor, admin, planes, events, ended, settings.drain_timeout))
+    Ok(Consumer::new(supervisor, admin, (planes, closed), events, ended, settings.drain_timeout))
 }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -19,6 +20,8 @@ pub(crate) struct OffsetsActor {
     pub(crate) store: Arc<dyn OffsetStore>,
     pub(crate) events: Events,
     pub(crate) commit_interval: Duration,
+    /// Set when the consumer is dropped: nothing is committed after that.
+    pub(crate) closed: Arc<AtomicBool>,
 }
 
 pub(crate) struct OffsetsState {
@@ -64,7 +67,7 @@ impl Actor for OffsetsActor {
             }
             OffsetsMessage::Close { partition, epoch, reply } => {
                 state.ledger.close(&partition, epoch);
-                if state.committing {
+                if state.committing || self.closed.load(Ordering::Acquire) {
                     state.closing.push(reply);
                 } else {
                     let _ = reply.send(());

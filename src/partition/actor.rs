@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -141,7 +142,7 @@ where
         batch: &RecordBatch,
     ) -> Result<bool, PartitionError> {
         for index in batch.index_of(self.ownership.position())..batch.len() {
-            if self.ownership.is_stopping() {
+            if self.ownership.is_stopping() || self.context.closed.load(Ordering::Acquire) {
                 return Ok(false);
             }
             if state.turn.is_over() {

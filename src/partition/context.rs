@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ractor::ActorRef;
@@ -21,6 +22,8 @@ pub(crate) struct PartitionContext {
     pub(crate) dead_letters: ActorRef<DeadLetterMessage>,
     pub(crate) offsets: ActorRef<OffsetsMessage>,
     pub(crate) events: Events,
+    /// Set when the consumer is dropped: no record is delivered after that, whatever the actors have heard of it yet.
+    pub(crate) closed: Arc<AtomicBool>,
     pub(crate) producer: Producer,
     pub(crate) hooks: Hooks,
     pub(crate) topics: DeadLetterTopics,

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -26,6 +27,7 @@ pub(crate) struct SupervisorActor {
     pub(crate) topics: Vec<TopicPlan>,
     pub(crate) settings: SupervisorSettings,
     pub(crate) hooks: Hooks,
+    pub(crate) closed: Arc<AtomicBool>,
     /// Told once when the consumer has ended.
     pub(crate) finished: watch::Sender<Option<Finished>>,
 }
@@ -75,6 +77,7 @@ impl Actor for SupervisorActor {
             dead_letters,
             offsets,
             events: self.events.clone(),
+            closed: Arc::clone(&self.closed),
             producer: Producer::new(self.ports.clone(), self.planes.control().clone()),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),

@@ -30,9 +30,16 @@ impl SupervisorActor {
                     (Some(start), Some(end)) => format!("the log holds {start} to {end} (exclusive)"),
                     _ => "the log's range is unknown".to_owned(),
                 };
-                Afterwards::Reset(format!("offset {asked} is out of range, {range}"))
+                Afterwards::Reset(self.settings.offset_reset, format!("offset {asked} is out of range, {range}"))
             }
-            SourceProblem::TopicRecreated => Afterwards::Reset("the topic was deleted and created anew".to_owned()),
+            SourceProblem::TopicRecreated => {
+                // All of the new topic came after the old: `latest` would skip what came before this was noticed.
+                let policy = match self.settings.offset_reset {
+                    OffsetReset::Latest => OffsetReset::Earliest,
+                    policy => policy,
+                };
+                Afterwards::Reset(policy, "the topic was deleted and created anew".to_owned())
+            }
             SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
         };
         // What was fetched before is processed first: it is good.
@@ -49,13 +56,20 @@ impl SupervisorActor {
     }
 
     /// Finds the offset that the reset policy chooses and commits it.
-    pub(super) fn reset(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, reason: String) {
+    pub(super) fn reset(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        policy: OffsetReset,
+        reason: String,
+    ) {
         let Some(managed) = state.current(key) else { return };
         managed.ownership.stop();
         managed.ownership.feed.close();
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
-        let (ports, group, policy) = (self.ports.clone(), self.settings.group.clone(), self.settings.offset_reset);
+        let (ports, group) = (self.ports.clone(), self.settings.group.clone());
         let (myself, key, offsets) = (myself.clone(), key.clone(), state.context.offsets.clone());
         tokio::spawn(async move {
             // A commit under way could land after that of the new start, and be ahead of what is then read. If the actor

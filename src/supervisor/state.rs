@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::message::OwnershipKey;
 use super::restart::RestartLog;
+use crate::offsets::OffsetReset;
 use crate::partition::{Ownership, PartitionContext};
 use crate::record::TopicPartition;
 
@@ -48,8 +49,8 @@ pub(super) enum Phase {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Afterwards {
-    /// Start anew where the reset policy says.
-    Reset(String),
+    /// Start anew where this policy says, for this reason.
+    Reset(OffsetReset, String),
     /// Reading can't go on.
     GiveUp(String),
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bezoar::broker::SourceProblem;
-use bezoar::consumer::{Escalation, RestartPolicy};
+use bezoar::consumer::{Escalation, OffsetReset, RestartPolicy};
 use bezoar::embedded::Api;
 use bezoar::handler::HandlerGone;
 use bezoar::policy::Backoff;
@@ -272,11 +272,22 @@ async fn restarts_with_progress_in_between_are_not_added_up() {
 /// A topic that is deleted and made anew while its reader waits is read from its start, however long it is by then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_made_anew_and_longer_than_before_is_read_from_its_start() {
+    made_anew(OffsetReset::Earliest).await;
+}
+
+/// Also by `latest`: all of it came after what was read before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_made_anew_is_read_from_its_start_by_latest_too() {
+    made_anew(OffsetReset::Latest).await;
+}
+
+async fn made_anew(reset_policy: OffsetReset) {
     let cluster = Cluster::embedded().await;
     let (topic, group) = (cluster.topic("anew", 1).await, cluster.name("anew"));
+    cluster.commit_start(&group, &topic, 0).await;
     cluster.values(&topic, 0, 0..3).await;
     let journal = Journal::default();
-    let builder = cluster.consumer(&group);
+    let builder = cluster.consumer(&group).offset_reset(reset_policy);
     let mut events = builder.events();
     let consumer = builder.topic(&topic, Utf8, picky(&journal)).start().await.unwrap();
     cluster.until_committed(&group, &topic, 0, 3).await;

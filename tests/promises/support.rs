@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, rskafka};
+use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, rskafka};
 use bezoar::consumer::ConsumerBuilder;
 use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::Broker;
@@ -93,6 +93,13 @@ impl Cluster {
     }
 
     /// The offset that a group has committed.
+    /// Lets a group start at the log's start, whatever its reset policy.
+    pub(crate) async fn commit_start(&self, group: &str, topic: &str, partition: i32) {
+        let partition = TopicPartition::new(topic, partition);
+        let start = CommittedOffset { partition, offset: 0, metadata: String::new() };
+        self.ports.offsets.commit(group.to_owned(), vec![start]).await.unwrap()[0].clone().unwrap();
+    }
+
     pub(crate) async fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
         let partition = TopicPartition::new(topic, partition);
         let mut committed = self.ports.offsets.fetch(group.to_owned(), vec![partition]).await.unwrap();
