@@ -43,7 +43,7 @@ impl FactoryContext {
 ///
 /// A closure `|| MyHandler::new()` is one. [`factory_fn`] takes an async closure that may fail and is told the
 /// partition, [`handler_fn`] makes handlers of a closure, [`actor`](super::actor) of ractor actors. A factory that
-/// fails is no record's fault: it is tried again with backoff, within the restart policy.
+/// fails, or takes longer than 60 s, is no record's fault: it is tried again with backoff, within the restart policy.
 pub trait HandlerFactory: Send + Sync + 'static {
     /// The handlers it makes.
     type Handler: Handler;

@@ -37,6 +37,9 @@ pub(crate) struct PartitionState<D, H> {
     turn: Turn,
 }
 
+/// The longest that a factory may take: one that waits for ever would hold its partition without a word.
+const FACTORY_LIMIT: Duration = Duration::from_secs(60);
+
 /// Why a run over the feed ended.
 enum Pause {
     /// The feed is empty.
@@ -60,10 +63,14 @@ where
             let handler = self.factory.create(self.creation.clone()).await?;
             Ok::<_, FactoryError>((Contained::new((*self.decoder).clone()), Contained::new(handler)))
         });
-        let (decoder, handler) = match created.await {
-            Ok(Ok(made)) => made,
-            Ok(Err(error)) => return Err(infrastructure(format!("the handler factory failed: {error}"))),
-            Err(report) => {
+        let (decoder, handler) = match tokio::time::timeout(FACTORY_LIMIT, created).await {
+            Ok(Ok(Ok(made))) => made,
+            Err(_) => {
+                let limit = humantime::format_duration(FACTORY_LIMIT);
+                return Err(infrastructure(format!("the handler factory made no handler within {limit}")));
+            }
+            Ok(Ok(Err(error))) => return Err(infrastructure(format!("the handler factory failed: {error}"))),
+            Ok(Err(report)) => {
                 let place = report.location.unwrap_or_else(|| "an unknown place".to_owned());
                 return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
             }

@@ -3,14 +3,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::consumer::Isolation;
+use bezoar::consumer::{Isolation, RestartPolicy};
 use bezoar::dead_letter::DeadLetter;
+use bezoar::handler::HandlerFn;
 use bezoar::policy::{Category, Policies};
 use bezoar::record::{RecordBatchBuilder, TopicPartition};
-use bezoar::{Consumer, Delivery, Failure, Utf8, handler_fn};
+use bezoar::{Consumer, Delivery, FactoryError, Failure, Utf8, factory_fn, handler_fn};
 use tokio::time::Instant;
 
 use crate::memory::Memory;
+
+type Done = std::future::Ready<Result<(), Failure>>;
 
 /// Seconds from the first attempt to each, and the dead letters at the end, for a handler that always fails.
 async fn attempts(failure: fn() -> Failure, poison_timeout: Option<Duration>) -> (Vec<u64>, Vec<DeadLetter>) {
@@ -66,6 +69,26 @@ async fn dependency_failures_wait_one_second_more_each_time() {
     let (seconds, letters) = attempts(|| Failure::dependency("inventory"), None).await;
     assert_eq!(seconds, [0, 1, 3, 6, 10, 15, 21, 28, 36, 45, 55]);
     assert_eq!((letters.len(), letters[0].context.attempts), (1, Some(11)));
+}
+
+/// It held its partition without a word.
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_waits_for_ever_is_tried_again_and_then_stops_the_consumer() {
+    let memory = Arc::new(Memory::default());
+    let mut restart = RestartPolicy::default();
+    (restart.max_per_partition, restart.window) = (2, Duration::from_secs(3600));
+    let never =
+        factory_fn(|_| std::future::pending::<Result<HandlerFn<fn(String, Delivery) -> Done, String>, FactoryError>>());
+    let consumer = Consumer::builder("never")
+        .ports(memory.ports())
+        .isolation(Isolation::Inline)
+        .restart(restart)
+        .topic("orders", Utf8, never)
+        .start()
+        .await
+        .unwrap();
+    let error = consumer.run_until(std::future::pending::<()>()).await.unwrap_err();
+    assert!(error.to_string().contains("the handler factory made no handler within 1m"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
