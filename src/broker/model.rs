@@ -89,6 +89,13 @@ pub struct CommittedOffset {
     pub metadata: String,
 }
 
+impl CommittedOffset {
+    /// An offset without metadata.
+    pub fn new(partition: TopicPartition, offset: i64) -> Self {
+        Self { partition, offset, metadata: String::new() }
+    }
+}
+
 /// How the connections to the brokers behave; every limit has a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSettings {

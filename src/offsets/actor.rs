@@ -67,7 +67,7 @@ impl Actor for OffsetsActor {
             }
             OffsetsMessage::Close { partition, epoch, reply } => {
                 state.ledger.close(&partition, epoch);
-                if state.committing || self.closed.load(Ordering::Acquire) {
+                if state.committing {
                     state.closing.push(reply);
                 } else {
                     let _ = reply.send(());
@@ -88,7 +88,7 @@ impl Actor for OffsetsActor {
 impl OffsetsActor {
     /// Starts a commit of what has changed, unless one is under way.
     fn commit(&self, myself: &ActorRef<OffsetsMessage>, state: &mut OffsetsState) {
-        if state.committing {
+        if state.committing || self.closed.load(Ordering::Acquire) {
             return;
         }
         let offsets = state.ledger.uncommitted();
@@ -98,11 +98,7 @@ impl OffsetsActor {
         }
         state.committing = true;
         state.flushing.append(&mut state.flushes);
-        let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset {
-            partition: partition.clone(),
-            offset: *offset,
-            metadata: String::new(),
-        });
+        let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset::new(partition.clone(), *offset));
         let commit = self.store.commit(self.group.clone(), to_commit.collect());
         let myself = myself.clone();
         tokio::spawn(async move {
@@ -163,5 +159,44 @@ impl OffsetsActor {
                 }
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use ractor::rpc::CallResult;
+
+    use super::*;
+    use crate::testing::memory::Memory;
+
+    /// Settles offsets below 5, has them committed, and says how far the store got.
+    async fn committed(closed: bool) -> Option<i64> {
+        let memory = Memory::default();
+        let orders = TopicPartition::new("orders", 0);
+        let actor = OffsetsActor {
+            group: "group".to_owned(),
+            store: memory.ports().offsets,
+            events: Events::new(),
+            commit_interval: Duration::from_secs(3600),
+            closed: Arc::new(AtomicBool::new(closed)),
+        };
+        let (actor, _join) = Actor::spawn(None, actor, ()).await.unwrap();
+        actor.cast(OffsetsMessage::Open { partition: orders.clone(), epoch: 1, start: 0 }).unwrap();
+        actor.cast(OffsetsMessage::Settled { partition: orders, epoch: 1, from: 0, to: 5 }).unwrap();
+        actor.cast(OffsetsMessage::Tick).unwrap();
+        // One thread, and a store that answers at once: a commit would be through by then.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        match actor.call(OffsetsMessage::Snapshot, None).await {
+            Ok(CallResult::Success(offsets)) => offsets.first().map(|offsets| offsets.committed),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_committed_after_the_consumer_was_dropped() {
+        assert_eq!(committed(false).await, Some(5));
+        assert_eq!(committed(true).await, Some(0));
     }
 }

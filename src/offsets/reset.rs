@@ -70,7 +70,7 @@ pub(crate) async fn resolve(
 }
 
 fn commit_of(start: &StartOffset) -> CommittedOffset {
-    CommittedOffset { partition: start.partition.clone(), offset: start.offset, metadata: String::new() }
+    CommittedOffset::new(start.partition.clone(), start.offset)
 }
 
 /// Commits, failing if any one of the offsets cannot be committed.

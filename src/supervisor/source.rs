@@ -1,6 +1,8 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use ractor::ActorRef;
+use uuid::Uuid;
 
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
@@ -8,8 +10,12 @@ use super::message::{Assignment, OwnershipKey, Reassignment, SupervisorMessage};
 use super::state::{Afterwards, Phase, SupervisorState};
 use crate::broker::{CommittedOffset, Ports, SourceProblem};
 use crate::event::Event;
-use crate::offsets::{OffsetReset, OffsetsMessage, choose, commit};
+use crate::offsets::{OffsetReset, OffsetsMessage, ResolveError, choose, commit};
+use crate::policy::Backoff;
 use crate::record::TopicPartition;
+
+/// Waits between attempts to find a new start offset.
+const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(200), 2.0, Duration::from_secs(10));
 
 type Myself = ActorRef<SupervisorMessage>;
 
@@ -110,21 +116,16 @@ async fn choose_and_commit(
     group: &str,
     partition: &TopicPartition,
     policy: OffsetReset,
-) -> Result<(Option<uuid::Uuid>, i64), String> {
-    let backoff = crate::policy::Backoff::exponential(
-        std::time::Duration::from_millis(200),
-        2.0,
-        std::time::Duration::from_secs(10),
-    );
+) -> Result<(Option<Uuid>, i64), String> {
     let mut failures = 0;
     loop {
         let error = match try_choose(ports, group, partition, policy).await {
             Ok(chosen) => return Ok(chosen),
-            Err(crate::offsets::ResolveError::Broker(error)) if error.is_retriable() => error,
+            Err(ResolveError::Broker(error)) if error.is_retriable() => error,
             Err(error) => return Err(format!("{partition} cannot go on: {error}")),
         };
         failures += 1;
-        let wait = backoff.delay(failures, rand::random());
+        let wait = BACKOFF.delay(failures, rand::random());
         tracing::warn!(%partition, ?wait, "a new start offset cannot be found yet, trying again: {error}");
         tokio::time::sleep(wait).await;
     }
@@ -135,10 +136,10 @@ async fn try_choose(
     group: &str,
     partition: &TopicPartition,
     policy: OffsetReset,
-) -> Result<(Option<uuid::Uuid>, i64), crate::offsets::ResolveError> {
+) -> Result<(Option<Uuid>, i64), ResolveError> {
     let topic = ports.admin.topics(vec![partition.topic().to_owned()]).await?.pop().flatten();
     let offset = choose(ports, group, partition, policy).await?;
-    let start = CommittedOffset { partition: partition.clone(), offset, metadata: String::new() };
+    let start = CommittedOffset::new(partition.clone(), offset);
     commit(ports, group, vec![start]).await?;
     Ok((topic.and_then(|topic| topic.id), offset))
 }

@@ -8,18 +8,18 @@ use crate::record::{ProducerRecord, TopicPartition};
 
 /// Ports behind which every topic exists with one partition, and what is produced is kept.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     produced: Arc<Mutex<Vec<ProducerRecord>>>,
 }
 
 impl Memory {
-    pub(super) fn ports(&self) -> Ports {
+    pub(crate) fn ports(&self) -> Ports {
         let memory = Arc::new(self.clone());
         Ports { admin: memory.clone(), source: memory.clone(), produce: memory.clone(), offsets: memory }
     }
 
     /// What was produced since the last call, in order.
-    pub(super) fn take(&self) -> Vec<ProducerRecord> {
+    pub(crate) fn take(&self) -> Vec<ProducerRecord> {
         std::mem::take(&mut *self.produced.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -27,6 +27,6 @@
 //! For tests of the whole consumer, with retries and dead letters, start an [`embedded::Broker`](crate::embedded::Broker).
 
 mod harness;
-mod memory;
+pub(crate) mod memory;
 
 pub use harness::{Harness, Outcome};
