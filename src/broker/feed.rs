@@ -43,6 +43,14 @@ pub enum SourceProblem {
         /// The offset after the last, where known.
         log_end: Option<i64>,
     },
+    /// The log was cut back by an unclean change of its leader (KIP-320): what was read from `diverged_at` on is no longer in
+    /// it, and other records may stand there. The source has stopped reading.
+    LogTruncated {
+        /// The offset asked for.
+        asked: i64,
+        /// The first offset whose record is no longer the one that was read.
+        diverged_at: i64,
+    },
     /// The topic was deleted and created anew: the offsets mean other records. The source has stopped reading.
     TopicRecreated,
     /// Reading can never succeed here without somebody's doing. The source has stopped reading.

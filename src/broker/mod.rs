@@ -5,6 +5,7 @@
 //! (committed offsets of a group, kept in Kafka itself). [`Ports`] bundles one of each. Every call ends: with a
 //! result, or with an error after the request timeout of the [`ConnectionSettings`].
 
+mod batch;
 mod error;
 mod feed;
 mod model;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
-pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, TopicMetadata};
+pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
 use uuid::Uuid;
 
 use crate::record::{ProducerRecord, TopicPartition};

@@ -96,6 +96,17 @@ impl CommittedOffset {
     }
 }
 
+/// Which records a reader gets while transactions are open or aborted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadIsolation {
+    /// None of an aborted transaction, and none past the first one that is still open.
+    #[default]
+    ReadCommitted,
+    /// All.
+    ReadUncommitted,
+}
+
 /// How the connections to the brokers behave; every limit has a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSettings {
@@ -107,10 +118,23 @@ pub struct ConnectionSettings {
     pub connect_timeout: Duration,
     /// How long to wait for an answer. Default 30 s.
     pub request_timeout: Duration,
+    /// Which records are read while transactions are open or aborted. Default [`ReadIsolation::ReadCommitted`].
+    pub read_isolation: ReadIsolation,
     /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
     pub fetch_max_bytes: i32,
+    /// The most bytes that one fetch asks of a broker for all its partitions together. Default 16 MiB. A larger record
+    /// still arrives.
+    pub fetch_max_bytes_per_broker: i32,
+    /// How many bytes the broker gathers before it answers a fetch, as far as
+    /// [`fetch_max_wait`](Self::fetch_max_wait) allows. Default 1.
+    pub fetch_min_bytes: i32,
     /// How long the broker may wait for data. Default 500 ms.
     pub fetch_max_wait: Duration,
+    /// The most bytes that one compressed record batch may decompress to. Default 128 MiB. A larger one counts as
+    /// corrupt: a few bytes can be made to decompress to gigabytes.
+    pub max_decompressed_bytes: usize,
+    /// How often metadata is asked for anew though nothing failed. Default 5 min.
+    pub metadata_max_age: Duration,
     /// The largest answer accepted, in bytes. Default 256 MiB.
     pub max_response_bytes: usize,
 }
@@ -123,8 +147,13 @@ impl ConnectionSettings {
             client_id: "bezoar".to_owned(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+            read_isolation: ReadIsolation::ReadCommitted,
             fetch_max_bytes: 1 << 20,
+            fetch_max_bytes_per_broker: 16 << 20,
+            fetch_min_bytes: 1,
             fetch_max_wait: Duration::from_millis(500),
+            max_decompressed_bytes: 128 << 20,
+            metadata_max_age: Duration::from_secs(300),
             max_response_bytes: 256 << 20,
         }
     }

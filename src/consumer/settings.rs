@@ -259,6 +259,7 @@ impl Resolved {
                 fetch_max_bytes: settings.fetch_max_bytes,
                 fetch_max_wait: settings.fetch_max_wait,
                 max_response_bytes: settings.max_response_bytes,
+                ..defaults.connection
             },
             consumer_id: settings.consumer_id.unwrap_or(defaults.consumer_id),
             consumer_version: settings.consumer_version,

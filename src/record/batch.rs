@@ -19,6 +19,7 @@ struct BatchData {
     buffer: Bytes,
     spans: Vec<Span>,
     next_offset: i64,
+    damage: Option<Box<str>>,
 }
 
 /// Where one record lies in the buffer.
@@ -49,6 +50,28 @@ impl RecordBatch {
     /// The partition that the records were read from.
     pub fn partition(&self) -> &TopicPartition {
         &self.data.partition
+    }
+
+    /// A range of the log, from `offset` up to `next_offset`, whose bytes `raw` cannot be read as records, and why. It holds
+    /// one record, which stands for the range: the raw bytes are its value.
+    pub fn damaged(
+        partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        (offset, next_offset): (i64, i64),
+        raw: Bytes,
+        reason: impl Into<Box<str>>,
+    ) -> Self {
+        let none = Slice { start: 0, length: NULL };
+        let value = Slice { start: 0, length: raw.len() as u32 };
+        let headers = Slice { start: 0, length: 0 };
+        let spans = vec![Span { offset, timestamp: -1, key: none, value, headers }];
+        let damage = Some(reason.into());
+        Self { data: Arc::new(BatchData { partition, topic_id, buffer: raw, spans, next_offset, damage }) }
+    }
+
+    /// Why the range of the log that this batch stands for cannot be read; `None` for ordinary records.
+    pub fn damage(&self) -> Option<&str> {
+        self.data.damage.as_deref()
     }
 
     /// How many records the batch holds; may be 0 where a range of the log holds none (markers, compacted gaps).
@@ -152,6 +175,7 @@ impl RecordBatchBuilder {
                 buffer: self.buffer.freeze(),
                 spans: self.spans,
                 next_offset: next_offset.max(last),
+                damage: None,
             }),
         }
     }

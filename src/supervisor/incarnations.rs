@@ -264,7 +264,7 @@ impl SupervisorActor {
         let Some(managed) = state.current(key) else { return };
         managed.phase = Phase::Stopped;
         match managed.afterwards.take() {
-            Some(Afterwards::Reset(policy, reason)) if !draining => self.reset(myself, state, key, policy, reason),
+            Some(Afterwards::Reset(start, reason)) if !draining => self.reset(myself, state, key, start, reason),
             Some(Afterwards::GiveUp(reason)) if !draining => match self.settings.restart.escalation {
                 Escalation::StopConsumer => self.halt(myself, state, reason),
                 Escalation::StopPartition => self.give_up(myself, state, key, reason),

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
 use super::message::{Assignment, OwnershipKey, Reassignment, SupervisorMessage};
-use super::state::{Afterwards, Phase, SupervisorState};
+use super::state::{Afterwards, NewStart, Phase, SupervisorState};
 use crate::broker::{CommittedOffset, Ports, SourceProblem};
 use crate::event::Event;
 use crate::offsets::{OffsetReset, OffsetsMessage, ResolveError, choose, commit};
@@ -36,15 +36,22 @@ impl SupervisorActor {
                     (Some(start), Some(end)) => format!("the log holds {start} to {end} (exclusive)"),
                     _ => "the log's range is unknown".to_owned(),
                 };
-                Afterwards::Reset(self.settings.offset_reset, format!("offset {asked} is out of range, {range}"))
+                Afterwards::Reset(
+                    NewStart::ByPolicy(self.settings.offset_reset),
+                    format!("offset {asked} is out of range, {range}"),
+                )
             }
+            SourceProblem::LogTruncated { asked, diverged_at } => Afterwards::Reset(
+                NewStart::At(diverged_at),
+                format!("the log was cut back below offset {asked}: from {diverged_at} on it holds other records"),
+            ),
             SourceProblem::TopicRecreated => {
                 // All of the new topic came after the old: `latest` would skip what came before this was noticed.
                 let policy = match self.settings.offset_reset {
                     OffsetReset::Latest => OffsetReset::Earliest,
                     policy => policy,
                 };
-                Afterwards::Reset(policy, "the topic was deleted and created anew".to_owned())
+                Afterwards::Reset(NewStart::ByPolicy(policy), "the topic was deleted and created anew".to_owned())
             }
             SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
         };
@@ -61,13 +68,13 @@ impl SupervisorActor {
         }
     }
 
-    /// Finds the offset that the reset policy chooses and commits it.
+    /// Finds the new start offset and commits it.
     pub(super) fn reset(
         &self,
         myself: &Myself,
         state: &mut SupervisorState,
         key: &OwnershipKey,
-        policy: OffsetReset,
+        start: NewStart,
         reason: String,
     ) {
         let Some(managed) = state.current(key) else { return };
@@ -84,7 +91,7 @@ impl SupervisorActor {
             let _ = offsets.call(|reply| OffsetsMessage::Close { partition, epoch, reply }, None).await;
             // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
-            let result = choose_and_commit(&ports, &group, &key.partition, policy).await;
+            let result = choose_and_commit(&ports, &group, &key.partition, start).await;
             let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
             let _ = myself.cast(SupervisorMessage::Reassign { key, result });
         });
@@ -115,11 +122,11 @@ async fn choose_and_commit(
     ports: &Ports,
     group: &str,
     partition: &TopicPartition,
-    policy: OffsetReset,
+    start: NewStart,
 ) -> Result<(Option<Uuid>, i64), String> {
     let mut failures = 0;
     loop {
-        let error = match try_choose(ports, group, partition, policy).await {
+        let error = match try_choose(ports, group, partition, start).await {
             Ok(chosen) => return Ok(chosen),
             Err(ResolveError::Broker(error)) if error.is_retriable() => error,
             Err(error) => return Err(format!("{partition} cannot go on: {error}")),
@@ -135,10 +142,13 @@ async fn try_choose(
     ports: &Ports,
     group: &str,
     partition: &TopicPartition,
-    policy: OffsetReset,
+    start: NewStart,
 ) -> Result<(Option<Uuid>, i64), ResolveError> {
     let topic = ports.admin.topics(vec![partition.topic().to_owned()]).await?.pop().flatten();
-    let offset = choose(ports, group, partition, policy).await?;
+    let offset = match start {
+        NewStart::ByPolicy(policy) => choose(ports, group, partition, policy).await?,
+        NewStart::At(offset) => offset,
+    };
     let start = CommittedOffset::new(partition.clone(), offset);
     commit(ports, group, vec![start]).await?;
     Ok((topic.and_then(|topic| topic.id), offset))

@@ -49,10 +49,19 @@ pub(super) enum Phase {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Afterwards {
-    /// Start anew where this policy says, for this reason.
-    Reset(OffsetReset, String),
+    /// Start anew there, for this reason.
+    Reset(NewStart, String),
     /// Reading can't go on.
     GiveUp(String),
+}
+
+/// Where a partition starts anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewStart {
+    /// Where the policy says.
+    ByPolicy(OffsetReset),
+    /// At this offset.
+    At(i64),
 }
 
 /// How a partition actor ended.

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use super::api::Api;
 use super::apis::delete_records;
-use super::batch::{BatchHeader, StoredRecord};
 use super::builder::BrokerBuilder;
 use super::error::EmbeddedError;
 use super::fault::{Fault, Injected};
 use super::log::Log;
 use super::server::Server;
 use super::state::{Creation, Refused, State};
+use crate::broker::batch::{BatchHeader, StoredRecord};
 use crate::broker::{ErrorCode, NewTopic};
 use kafka_protocol::ResponseError;
 

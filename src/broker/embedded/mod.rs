@@ -28,7 +28,6 @@
 
 mod api;
 mod apis;
-mod batch;
 mod broker;
 mod builder;
 #[cfg(test)]
@@ -49,8 +48,8 @@ mod shape;
 mod state;
 mod topics;
 
+pub use super::batch::{BatchWriter, StoredRecord};
 pub use api::Api;
-pub use batch::{BatchWriter, StoredRecord};
 pub use broker::Broker;
 pub use builder::BrokerBuilder;
 pub use error::EmbeddedError;

@@ -7,9 +7,9 @@ use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 use uuid::Uuid;
 
 use super::api::Api;
-use super::batch::BatchWriter;
 use super::core::Core;
 use super::state::{Creation, Settings, State};
+use crate::broker::batch::BatchWriter;
 
 fn s(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())

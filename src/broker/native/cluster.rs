@@ -8,11 +8,26 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::connection::Connection;
 use super::connector::Connector;
+use super::leaders::Leaders;
 use crate::broker::{BrokerError, ConnectionSettings};
 
-/// The brokers of a cluster: where they are, and one connection to each that is in use.
+/// What a connection is for. Each purpose has its own, since a broker answers the requests of one connection in turn: a
+/// fetch that waits for data must not keep a commit waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    /// Metadata, topics, offsets, groups.
+    Control,
+    /// Fetches, which wait for data.
+    Fetch,
+    /// Records to be produced.
+    Produce,
+}
+
+/// The brokers of a cluster: where they are, and one connection for each purpose to each that is in use.
 pub(super) struct Cluster {
     pub(super) settings: ConnectionSettings,
+    /// Who leads which partition, as metadata last told.
+    pub(super) leaders: Leaders,
     connector: Arc<dyn Connector>,
     state: Mutex<State>,
 }
@@ -21,15 +36,15 @@ pub(super) struct Cluster {
 struct State {
     /// Addresses by broker id, as metadata last told.
     brokers: HashMap<i32, String>,
-    /// Open connections by address.
-    connections: HashMap<String, Arc<Connection>>,
+    /// Open connections by address and purpose.
+    connections: HashMap<(String, Purpose), Arc<Connection>>,
     /// Coordinators' addresses by group.
     coordinators: HashMap<String, String>,
 }
 
 impl Cluster {
     pub(super) fn new(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Self {
-        Self { settings, connector, state: Mutex::default() }
+        Self { settings, leaders: Leaders::default(), connector, state: Mutex::default() }
     }
 
     /// A connection to any broker: one that is open, else the first of the known and the bootstrap addresses that
@@ -38,7 +53,8 @@ impl Cluster {
         let addresses = {
             let mut state = self.lock();
             state.connections.retain(|_, connection| !connection.is_closed());
-            if let Some(connection) = state.connections.values().next() {
+            let open = state.connections.iter().find(|((_, purpose), _)| *purpose == Purpose::Control);
+            if let Some((_, connection)) = open {
                 return Ok(Arc::clone(connection));
             }
             // Bootstrap addresses first: they are what the user knows, and what errors should name.
@@ -50,7 +66,7 @@ impl Cluster {
         for (index, address) in addresses.iter().enumerate() {
             // One address that swallows packets must not use up the time of those after it.
             let share = call.time_left() / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-            match self.open(address, share, call).await {
+            match self.open(address, Purpose::Control, share, call).await {
                 Ok(connection) => return Ok(connection),
                 Err(cause) => causes.push(format!("{address}: {cause}")),
             }
@@ -58,25 +74,52 @@ impl Cluster {
         Err(BrokerError::Unreachable { addresses: addresses.join(", "), causes: causes.join("; ") })
     }
 
-    /// A connection to the broker `id`, or to any where its address is not known.
+    /// A control connection to the broker `id`, or to any where its address is not known.
     pub(super) async fn broker(&self, id: i32, call: &Call) -> Result<Arc<Connection>, BrokerError> {
         let address = self.lock().brokers.get(&id).cloned();
         match address {
-            Some(address) => self.at(&address, call).await,
+            Some(address) => self.at(&address, Purpose::Control, call).await,
             None => self.any(call).await,
         }
     }
 
-    /// A connection to the broker at `address`.
-    pub(super) async fn at(&self, address: &str, call: &Call) -> Result<Arc<Connection>, BrokerError> {
-        if let Some(connection) = self.lock().connections.get(address).filter(|connection| !connection.is_closed()) {
+    /// A connection for `purpose` to the broker `id`, which metadata must have told of.
+    pub(super) async fn broker_for(
+        &self,
+        id: i32,
+        purpose: Purpose,
+        call: &Call,
+    ) -> Result<Arc<Connection>, BrokerError> {
+        let address = self.lock().brokers.get(&id).cloned();
+        match address {
+            Some(address) => self.at(&address, purpose, call).await,
+            None => Err(call.connection(format!("the address of broker {id} is not known"))),
+        }
+    }
+
+    /// A connection for `purpose` to the broker at `address`.
+    pub(super) async fn at(
+        &self,
+        address: &str,
+        purpose: Purpose,
+        call: &Call,
+    ) -> Result<Arc<Connection>, BrokerError> {
+        let key = (address.to_owned(), purpose);
+        if let Some(connection) = self.lock().connections.get(&key).filter(|connection| !connection.is_closed()) {
             return Ok(Arc::clone(connection));
         }
         // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
-        self.open(address, call.time_left(), call).await.map_err(|cause| call.connection(format!("{address}: {cause}")))
+        let opened = self.open(address, purpose, call.time_left(), call).await;
+        opened.map_err(|cause| call.connection(format!("{address}: {cause}")))
     }
 
-    async fn open(&self, address: &str, within: Duration, call: &Call) -> Result<Arc<Connection>, String> {
+    async fn open(
+        &self,
+        address: &str,
+        purpose: Purpose,
+        within: Duration,
+        call: &Call,
+    ) -> Result<Arc<Connection>, String> {
         let settings = &self.settings;
         let handshake = async {
             let stream = self.connector.open(address.to_owned()).await.map_err(|error| error.to_string())?;
@@ -93,7 +136,7 @@ impl Cluster {
                 return Err(format!("no connection within {}", humantime::format_duration(millis)));
             }
         };
-        self.lock().connections.insert(address.to_owned(), Arc::clone(&connection));
+        self.lock().connections.insert((address.to_owned(), purpose), Arc::clone(&connection));
         Ok(connection)
     }
 

@@ -21,9 +21,12 @@ mod call;
 mod cluster;
 mod connection;
 mod connector;
+mod fetch;
 mod frame;
+mod leaders;
 mod list_offsets;
 mod offsets;
+mod produce;
 mod shape;
 mod topics;
 
@@ -35,7 +38,9 @@ use tokio::runtime::Handle;
 
 use self::call::Call;
 use self::cluster::Cluster;
-use super::{BoxFuture, BrokerError, ConnectionSettings};
+use self::fetch::Fetcher;
+use self::produce::Producer;
+use super::{BoxFuture, BrokerError, ConnectionSettings, Ports};
 
 /// A client of a cluster over connections of our own. Cheap to clone; clones share the connections.
 #[derive(Clone)]
@@ -65,6 +70,16 @@ pub async fn connect_with(settings: ConnectionSettings, connector: Arc<dyn Conne
 }
 
 impl Native {
+    /// One of each port, over this client.
+    pub fn ports(&self) -> Ports {
+        Ports {
+            admin: Arc::new(self.clone()),
+            source: Arc::new(Fetcher::new(Arc::clone(&self.cluster), self.runtime.clone())),
+            produce: Arc::new(Producer::new(Arc::clone(&self.cluster), self.runtime.clone())),
+            offsets: Arc::new(self.clone()),
+        }
+    }
+
     /// Runs `work` on the runtime that the connections live on, whichever one the caller is on. Work that the caller
     /// drops goes on to its end or deadline, so that no request is left half sent.
     fn run<T, F>(&self, call: Call, work: impl FnOnce(Arc<Cluster>, Call) -> F) -> BoxFuture<Result<T, BrokerError>>

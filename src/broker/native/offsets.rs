@@ -13,7 +13,7 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::Native;
 use super::call::{Call, Failed, is_coordinator_error};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Purpose};
 use super::connection::Connection;
 use super::topics::topic_name;
 use crate::broker::{BoxFuture, BrokerError, CommittedOffset, OffsetStore};
@@ -91,7 +91,7 @@ async fn coordinator(cluster: &Cluster, call: &Call, group: &str) -> Result<Arc<
 }
 
 async fn connected(cluster: &Cluster, call: &Call, group: &str, address: &str) -> Result<Arc<Connection>, Failed> {
-    let result = cluster.at(address, call).await;
+    let result = cluster.at(address, Purpose::Control, call).await;
     if result.is_err() {
         // It may have moved to a broker that can be reached.
         cluster.set_coordinator(group, None);

@@ -23,6 +23,7 @@ pub(super) async fn metadata(cluster: &Cluster, call: &Call, names: &[String]) -
     let request = |version| request.with_include_topic_authorized_operations(version >= OPERATIONS_SINCE);
     let answer = cluster.any(call).await?.call(call, request).await?;
     cluster.learn(&answer.brokers);
+    cluster.leaders.learn(&answer);
     Ok(answer)
 }
 

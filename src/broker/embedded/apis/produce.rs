@@ -14,13 +14,13 @@ use kafka_protocol::messages::produce_response::{
 };
 use kafka_protocol::messages::{ProduceRequest, ProduceResponse};
 
-use super::super::batch::{BatchError, BatchHeader, raw_records};
 use super::super::core::Call;
 use super::super::log::Appended;
 use super::super::shape::{Kind, Shape, always, since, until};
 use super::super::state::{Refused, State};
 use super::super::topics::Topic;
 use super::{OK, resolve, text};
+use crate::broker::batch::{BatchError, BatchHeader, raw_records};
 
 pub(in super::super) static SHAPE: Shape = Shape {
     flexible: 9,

@@ -11,7 +11,7 @@ use producers::{Producers, Verdict};
 pub(crate) use transactions::Aborted;
 use transactions::Transactions;
 
-use super::batch::{BatchHeader, StoredRecord, raw_records};
+use crate::broker::batch::{BatchHeader, StoredRecord, raw_records};
 
 /// The only epoch that leaders of the embedded broker ever have.
 pub(crate) const LEADER_EPOCH: i32 = 0;

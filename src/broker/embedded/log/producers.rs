@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 
 use kafka_protocol::ResponseError;
 
-use super::super::batch::BatchHeader;
+use crate::broker::batch::BatchHeader;
 
 const OUT_OF_ORDER: ResponseError = ResponseError::OutOfOrderSequenceNumber;
 
@@ -81,8 +81,8 @@ impl Producers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::batch::BatchWriter;
     use super::*;
+    use crate::broker::batch::BatchWriter;
 
     fn batch(epoch: i16, first: i32, records: i32) -> BatchHeader {
         let writer = BatchWriter::new().producer(7, epoch, first).last_offset_delta(records - 1);

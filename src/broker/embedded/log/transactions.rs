@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::super::batch::{BatchHeader, raw_records};
+use crate::broker::batch::{BatchHeader, raw_records};
 
 /// What a partition knows of transactions: which are open, and which were aborted.
 #[derive(Debug, Default)]
