@@ -9,6 +9,7 @@ mod batch;
 mod error;
 mod feed;
 mod model;
+mod plane;
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
 pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
+pub use plane::Plane;
 use uuid::Uuid;
 
 use crate::record::{ProducerRecord, TopicPartition};

@@ -14,6 +14,7 @@ mod ownership;
 mod runtime;
 mod turn;
 
+pub use context::CorruptBatches;
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 #[cfg(feature = "testing")]
 pub(crate) use deliver::{Delivered, deliver};
