@@ -164,23 +164,29 @@ impl<F: Future> Future for Guarded<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut inner = self.project().inner;
-        let polled = guarded(|| match inner.as_mut().as_pin_mut() {
-            Some(future) => future.poll(cx),
-            None => Poll::Pending,
+        let mut polled = Poll::Pending;
+        // One guarded call for both the poll and the drop, since most futures are ready at their first poll.
+        let caught = guarded(|| {
+            if let Some(future) = inner.as_mut().as_pin_mut() {
+                polled = future.poll(cx);
+            }
+            if polled.is_ready() {
+                inner.set(None);
+            }
         });
-        let output = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(report) => Err(report),
-        };
-        // The first fault counts; a destructor's panic is a fault of an otherwise good delivery.
-        match (output, guarded(|| inner.set(None))) {
-            (Ok(output), Ok(())) => Poll::Ready(Ok(output)),
-            (Ok(output), Err(report)) => {
+        match (caught, polled) {
+            (Ok(()), Poll::Pending) => Poll::Pending,
+            (Ok(()), Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            // A destructor's panic is a fault of an otherwise good delivery.
+            (Err(report), Poll::Ready(output)) => {
                 let _ = guarded(move || drop(output));
                 Poll::Ready(Err(report))
             }
-            (Err(report), _) => Poll::Ready(Err(report)),
+            // The first fault counts.
+            (Err(report), Poll::Pending) => {
+                let _ = guarded(|| inner.set(None));
+                Poll::Ready(Err(report))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::classifier::{FailureInfo, Rules};
 use crate::event::Events;
 use crate::handler::{Decoder, Delivery, Handler, Outbox};
 use crate::isolation::guard::{Contained, install_hook};
-use crate::partition::{Delivered, Fault, Hooks, deliver};
+use crate::partition::{Delivered, Deliverer, Fault, Hooks, Patience};
 use crate::policy::Category;
 use crate::producer::Producer;
 use crate::record::{HeaderRef, ProducerRecord, Record, RecordBatchBuilder, TopicPartition};
@@ -133,15 +133,16 @@ where
         let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
         let first_failure = (attempt > 1).then(SystemTime::now);
         let delivery = Delivery::new(record.clone(), attempt, first_failure, Arc::clone(&outbox));
-        let delivered = deliver(
-            (&self.hooks, &self.events),
-            &mut self.decoder,
+        let mut patience = Patience::new(self.limit);
+        let deliverer = Deliverer {
+            hooks: &self.hooks,
+            events: &self.events,
+            decoder: &mut self.decoder,
             handler,
-            &outbox,
-            (&record, delivery),
-            self.limit,
-            || {},
-        );
+            outbox: &outbox,
+            patience: &mut patience,
+        };
+        let delivered = deliverer.deliver(delivery, record.partition(), |_| None);
         match delivered.await {
             Delivered::Handled => Outcome::Handled,
             Delivered::Failed(evidence) => Outcome::Failed {
