@@ -5,7 +5,7 @@ use std::time::Duration;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::context::{PartitionContext, TopicLimits};
-use super::deliver::{Delivered, Deliverer};
+use super::deliver::{Attempt, Delivered};
 use super::error::PartitionError;
 use super::judge::{Judged, judge};
 use super::message::PartitionMessage;
@@ -14,7 +14,7 @@ use super::patience::Patience;
 use super::progress::Progress;
 use super::turn::Turn;
 use crate::broker::Feed;
-use crate::handler::{Decoder, Delivery, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
+use crate::handler::{Decoder, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
 use crate::isolation::guard::{Contained, Guarded};
 use crate::record::{Record, RecordBatch};
 
@@ -77,8 +77,6 @@ where
                 return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
             }
         };
-        let position = self.ownership.position();
-        self.ownership.reported(position);
         let listener = myself.clone();
         // An actor that is gone misses nothing: its successor asks the feed when it starts.
         self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
@@ -86,7 +84,7 @@ where
             decoder,
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
-            progress: Progress::new(position),
+            progress: Progress::of(&self.ownership),
             patience: Patience::new(self.limits.poison_timeout),
             turn: Turn::begin(),
         })
@@ -140,8 +138,6 @@ where
             let end = batch.next_offset().max(self.ownership.position());
             self.ownership.advance(end);
             state.progress.handled(end);
-            // Before the batch is given up: an incarnation that ends without a word goes back to what was reported.
-            state.progress.report(&self.context, &self.ownership)?;
             self.feed().pop_front();
         }
     }
@@ -165,13 +161,12 @@ where
             }
             let Some(record) = batch.get(index) else { break };
             let offset = record.offset();
-            match self.attempt(state, record).await {
+            match self.attempt(state, &record).await {
                 Delivered::Handled => {
                     self.ownership.advance(offset + 1);
                     state.progress.handled(offset + 1);
                 }
                 failed => {
-                    let Some(record) = batch.get(index) else { break };
                     if !self.failed(state, record, failed).await? {
                         return Ok(false);
                     }
@@ -210,8 +205,7 @@ where
                     }
                 }
                 Judged::Passed => {
-                    state.progress.passed(offset + 1);
-                    self.ownership.advance(offset + 1);
+                    state.progress.passed(offset + 1, &self.ownership);
                     return Ok(self.dead_letters_acknowledged().await);
                 }
                 Judged::Stop(reason) => {
@@ -220,30 +214,30 @@ where
                     return Ok(false);
                 }
             }
-            delivered = self.attempt(state, record.clone()).await;
+            delivered = self.attempt(state, &record).await;
         }
     }
 
-    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: Record) -> Delivered {
-        let retry = self.ownership.retry(record.offset());
-        let attempt = retry.map_or(1, |retry| retry.attempts + 1);
-        let delivery =
-            Delivery::new(record, attempt, retry.map(|retry| retry.first_failed), Arc::clone(&state.outbox));
+    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Delivered {
         let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
             return Delivered::Gone("the handler is gone".to_owned());
         };
-        let deliverer = Deliverer {
+        let retry = self.ownership.retry(record.offset());
+        let attempt = Attempt {
             hooks: &self.context.hooks,
             events: &self.context.events,
             decoder,
             handler,
             outbox: &state.outbox,
             patience: &mut state.patience,
+            record,
+            number: retry.map_or(1, |retry| retry.attempts + 1),
+            first_failure: retry.map(|retry| retry.first_failed),
         };
         // Progress does not wait for a slow record.
         let progress = &mut state.progress;
         let due = |now| progress.report_if_due(now, &self.context, &self.ownership);
-        let delivered = deliverer.deliver(delivery, &self.ownership.partition, due).await;
+        let delivered = attempt.run(due).await;
         if state.patience.has_waited() {
             state.turn.rested();
         }

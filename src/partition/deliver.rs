@@ -1,6 +1,8 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 
@@ -14,7 +16,7 @@ use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailu
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
 use crate::producer::ProducerError;
-use crate::record::TopicPartition;
+use crate::record::Record;
 
 /// How one delivery ended.
 #[derive(Debug)]
@@ -29,42 +31,42 @@ pub(crate) enum Delivered {
     Gone(String),
 }
 
-/// What deliveries need apart from the record: the decoder and the handler, and where to report to.
-pub(crate) struct Deliverer<'a, D, H> {
+/// One delivery: a record of a batch, and all that takes part. The record and its [`Delivery`] are made where they are
+/// used, since moving them about costs as much as the guard.
+pub(crate) struct Attempt<'a, D, H> {
     pub(crate) hooks: &'a Hooks,
     pub(crate) events: &'a Events,
     pub(crate) decoder: &'a mut D,
     pub(crate) handler: &'a mut H,
-    pub(crate) outbox: &'a Outbox,
+    pub(crate) outbox: &'a Arc<Outbox>,
     pub(crate) patience: &'a mut Patience,
+    /// The record.
+    pub(crate) record: &'a Record,
+    /// 1 for the first.
+    pub(crate) number: u32,
+    pub(crate) first_failure: Option<SystemTime>,
 }
 
-impl<D, H> Deliverer<'_, D, H>
+impl<D, H> Attempt<'_, D, H>
 where
     D: Decoder<H::Message>,
     H: Handler,
 {
-    /// Decodes a record and has it handled, all under the guard and within the time limit.
+    /// Decodes the record and has it handled, all under the guard and within the time limit.
     ///
-    /// If the delivery does not end at its first poll, `due` is called then, and again when the time has come that it
+    /// If that does not end at its first poll, `due` is called soon after, and again when the time has come that it
     /// returned.
-    pub(crate) async fn deliver(
-        self,
-        delivery: Delivery,
-        partition: &TopicPartition,
-        mut due: impl FnMut(Instant) -> Option<Instant>,
-    ) -> Delivered {
-        let Self { hooks, events, decoder, handler, outbox, patience } = self;
-        let (offset, number) = (delivery.offset(), delivery.attempt());
-        let failed =
-            |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
+    pub(crate) async fn run(self, mut due: impl FnMut(Instant) -> Option<Instant>) -> Delivered {
+        let Self { hooks, events, decoder, handler, outbox, patience, record, number, first_failure } = self;
+        let offset = record.offset();
+        let failed = |kind, failure| Err(inspect((hooks, events), (record, number), kind, failure));
         patience.begin();
         let mut attempt = pin!(Guarded::new(async {
-            // The record moves with its delivery: a clone of either would cost as much as the guard.
-            let message = match decoder.decode(delivery.record()).await {
+            let message = match decoder.decode(record).await {
                 Ok(message) => message,
                 Err(error) => return failed(FailureKind::Decode, error.into_failure()),
             };
+            let delivery = Delivery::new(record.clone(), number, first_failure, Arc::clone(outbox));
             if let Err(error) = handler.handle(message, delivery).await {
                 return failed(FailureKind::Handler, error.into_failure());
             }
@@ -83,7 +85,7 @@ where
             Some(Ok(Ok(()))) => Delivered::Handled,
             Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
             Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
-            Some(Err(report)) => Delivered::Lost(Fault::Panic(Box::new(report))),
+            Some(Err(report)) => Delivered::Lost(Fault::Panic(report)),
             None => Delivered::Lost(Fault::Timeout {
                 limit: patience.limit().unwrap_or_default(),
                 unacknowledged: outbox.unacknowledged(offset, number),
@@ -100,7 +102,7 @@ enum Inspected {
 /// Turns a failure into plain data. Called under the guard: error types are user code.
 fn inspect(
     (hooks, events): (&Hooks, &Events),
-    (partition, offset, attempt): (&TopicPartition, i64, u32),
+    (record, attempt): (&Record, u32),
     kind: FailureKind,
     failure: Failure,
 ) -> Inspected {
@@ -109,7 +111,7 @@ fn inspect(
     }
     let mut evidence = Evidence::from_failure(kind, &failure, &hooks.error_types);
     if evidence.stated.is_none() {
-        evidence.user = ask_user((hooks, events), (partition, offset, attempt), kind, &failure);
+        evidence.user = ask_user((hooks, events), (record, attempt), kind, &failure);
     }
     // What a broker may take later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
@@ -129,12 +131,12 @@ fn find<E: std::error::Error + 'static>(failure: &Failure) -> Option<&E> {
 /// The user's classifier has a guard of its own: its panic is not the handler's.
 fn ask_user(
     (hooks, events): (&Hooks, &Events),
-    (partition, offset, attempt): (&TopicPartition, i64, u32),
+    (record, attempt): (&Record, u32),
     kind: FailureKind,
     failure: &Failure,
 ) -> Option<Category> {
     let classifier = hooks.classifier.as_ref()?;
-    match guarded(|| classifier(&FailureInfo::new(failure, kind, partition, offset, attempt))) {
+    match guarded(|| classifier(&FailureInfo::new(failure, kind, record.partition(), record.offset(), attempt))) {
         Ok(category) => category,
         Err(report) => {
             events.emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });

@@ -18,7 +18,7 @@ mod turn;
 
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 #[cfg(feature = "testing")]
-pub(crate) use deliver::{Delivered, Deliverer};
+pub(crate) use deliver::{Attempt, Delivered};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use message::PartitionMessage;

@@ -14,6 +14,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(crate) struct Patience {
     limit: Option<Duration>,
     alarm: Option<Pin<Box<Sleep>>>,
+    /// Whether the alarm was to fire within [`PRECISION`] when it was set.
+    soon: bool,
     /// Whom the alarm wakes.
     waker: Waker,
     /// Whether the present delivery had to be waited for.
@@ -22,10 +24,14 @@ pub(crate) struct Patience {
     deadline: Option<Instant>,
 }
 
+/// A deadline may be met so much later: a delivery that begins to wait while the alarm is to fire this soon need not look
+/// at the clock.
+const PRECISION: Duration = Duration::from_millis(5);
+
 impl Patience {
     /// Each delivery may wait for `limit`, counted from its first poll; `None` is no limit.
     pub(crate) fn new(limit: Option<Duration>) -> Self {
-        Self { limit, alarm: None, waker: Waker::noop().clone(), waited: false, deadline: None }
+        Self { limit, alarm: None, soon: false, waker: Waker::noop().clone(), waited: false, deadline: None }
     }
 
     pub(crate) fn limit(&self) -> Option<Duration> {
@@ -44,14 +50,21 @@ impl Patience {
 
     /// Called after each poll that leaves the delivery pending; ready when its time is up.
     ///
-    /// `due` is called at the first poll and when the time has come that it returned: something else is then to be done
-    /// while the delivery waits.
+    /// `due` is called soon after the first poll and when the time has come that it returned: something else is then to
+    /// be done while the delivery waits.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         mut due: impl FnMut(Instant) -> Option<Instant>,
     ) -> Poll<()> {
-        if self.waited && self.is_armed(cx) {
+        if (self.waited || self.soon)
+            && let Some(alarm) = self.armed(cx)
+        {
+            if !self.waited {
+                // It is that late at most.
+                self.deadline = self.limit.map(|limit| alarm.deadline() + limit);
+                self.waited = true;
+            }
             return Poll::Pending;
         }
         loop {
@@ -64,26 +77,28 @@ impl Patience {
                 return Poll::Ready(());
             }
             let Some(wake) = due(now).into_iter().chain(self.deadline).min() else { return Poll::Pending };
-            if self.arm(cx, wake).is_pending() {
+            if self.arm(cx, now, wake).is_pending() {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Whether the alarm will wake this task.
-    fn is_armed(&self, cx: &Context<'_>) -> bool {
-        self.alarm.as_ref().is_some_and(|alarm| !alarm.is_elapsed()) && self.waker.will_wake(cx.waker())
+    /// The alarm, if it will wake this task.
+    fn armed(&self, cx: &Context<'_>) -> Option<&Sleep> {
+        let alarm = self.alarm.as_ref().filter(|alarm| !alarm.is_elapsed())?;
+        self.waker.will_wake(cx.waker()).then_some(alarm)
     }
 
     /// Has the task woken at `wake` or before. Ready if it is that late already.
-    fn arm(&mut self, cx: &mut Context<'_>, wake: Instant) -> Poll<()> {
-        if self.is_armed(cx) && self.alarm.as_ref().is_some_and(|alarm| alarm.deadline() <= wake) {
+    fn arm(&mut self, cx: &mut Context<'_>, now: Instant, wake: Instant) -> Poll<()> {
+        if self.armed(cx).is_some_and(|alarm| alarm.deadline() <= wake) {
             return Poll::Pending;
         }
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(wake)));
         if alarm.is_elapsed() || alarm.deadline() > wake {
             alarm.as_mut().reset(wake);
         }
+        self.soon = alarm.deadline() - now <= PRECISION;
         self.waker.clone_from(cx.waker());
         // A handler that uses the task's budget up each time must not starve its own deadline.
         pin!(tokio::task::unconstrained(alarm.as_mut())).poll(cx)

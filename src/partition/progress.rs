@@ -9,8 +9,8 @@ use super::ownership::Ownership;
 
 /// How far an incarnation has handled its partition, and how far it has said so to the offsets actor.
 ///
-/// A report costs several fast records, so handled records are reported together: before their batch is given up,
-/// before whatever may take long, and otherwise once in [`INTERVAL`].
+/// A report costs as much as many fast records, so handled records are reported together: when there are no more for now,
+/// when one fails, and otherwise once in [`INTERVAL`].
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Handled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
@@ -24,9 +24,10 @@ pub(super) struct Progress {
 const INTERVAL: Duration = Duration::from_millis(5);
 
 impl Progress {
-    /// Nothing handled at or above `position`.
-    pub(super) fn new(position: i64) -> Self {
-        Self { from: position, to: position, last: None }
+    /// Goes on where the ownership stands: whatever its last incarnation handled and did not report is settled.
+    pub(super) fn of(ownership: &Ownership) -> Self {
+        let (from, to) = ownership.unreported();
+        Self { from, to, last: None }
     }
 
     /// Everything below `offset` is out of the way, and what of it was not reported yet is settled.
@@ -35,8 +36,9 @@ impl Progress {
     }
 
     /// Moves past records that this incarnation did not settle: their dead letter's acknowledgement does.
-    pub(super) fn passed(&mut self, offset: i64) {
+    pub(super) fn passed(&mut self, offset: i64, ownership: &Ownership) {
         (self.from, self.to) = (offset, offset);
+        ownership.pass(offset);
     }
 
     /// Reports what was handled.
@@ -44,8 +46,8 @@ impl Progress {
         if self.from < self.to {
             settle(context, ownership, self.from, self.to)?;
             self.from = self.to;
+            ownership.reported(self.to);
         }
-        ownership.reported(self.to);
         Ok(())
     }
 
@@ -63,7 +65,7 @@ impl Progress {
             Some(due) if now < due => Some(due),
             _ => {
                 self.last = Some(now);
-                // Ignored: without an offsets actor the next report fails too, at the end of the batch at the latest.
+                // Ignored: without an offsets actor the next report fails too, and that one is not ignored.
                 let _ = self.report(context, ownership);
                 None
             }
