@@ -85,7 +85,7 @@ where
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
             progress: Progress::of(&self.ownership),
-            patience: Patience::new(self.limits.poison_timeout),
+            patience: Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone()),
             turn: Turn::begin(),
         })
     }

@@ -137,7 +137,7 @@ where
             decoder: &mut self.decoder,
             handler,
             outbox: &outbox,
-            patience: &mut Patience::new(self.limit),
+            patience: &mut Patience::new(self.limit, Handle::current()),
             record: &record,
             number: attempt,
             first_failure: (attempt > 1).then(SystemTime::now),
