@@ -131,6 +131,7 @@ where
         let record = self.fetched(record);
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
         let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
+        let partition = record.partition().clone();
         let delivery = Attempt {
             hooks: &self.hooks,
             events: &self.events,
@@ -138,7 +139,8 @@ where
             handler,
             outbox: &outbox,
             patience: &mut Patience::new(self.limit, Handle::current()),
-            record: &record,
+            record,
+            partition: &partition,
             number: attempt,
             first_failure: (attempt > 1).then(SystemTime::now),
         };
