@@ -86,7 +86,7 @@ where
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
             progress: Progress::of(&self.ownership),
-            patience: Patience::new(self.limits.poison_timeout),
+            patience: Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone()),
             turn: Turn::begin(),
         })
     }
@@ -171,12 +171,13 @@ where
             }
             let Some(record) = batch.get(index) else { break };
             let offset = record.offset();
-            match self.attempt(state, &record).await {
+            match self.attempt(state, record).await {
                 Delivered::Handled => {
                     self.ownership.advance(offset + 1);
                     state.progress.handled(offset + 1);
                 }
                 failed => {
+                    let Some(record) = batch.get(index) else { break };
                     if !self.failed(state, record, failed).await? {
                         return Ok(false);
                     }
@@ -224,11 +225,11 @@ where
                     return Ok(false);
                 }
             }
-            delivered = self.attempt(state, &record).await;
+            delivered = self.attempt(state, record.clone()).await;
         }
     }
 
-    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Delivered {
+    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: Record) -> Delivered {
         let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
             return Delivered::Gone("the handler is gone".to_owned());
         };
@@ -245,6 +246,7 @@ where
             outbox: &state.outbox,
             patience: &mut state.patience,
             record,
+            partition: &self.ownership.partition,
             number: retry.map_or(1, |retry| retry.attempts + 1),
             first_failure: retry.map(|retry| retry.first_failed),
         };

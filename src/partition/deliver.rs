@@ -16,7 +16,7 @@ use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailu
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
 use crate::producer::ProducerError;
-use crate::record::Record;
+use crate::record::{Record, TopicPartition};
 
 /// How one delivery ended.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub(crate) enum Delivered {
     Gone(String),
 }
 
-/// One delivery: a record of a batch, and all that takes part. The record and its [`Delivery`] are made where they are
-/// used, since moving them about costs as much as the guard.
+/// One delivery: a record, and all that takes part. The record is moved, not cloned, and its [`Delivery`] made where it is
+/// used: either costs as much as the guard.
 pub(crate) struct Attempt<'a, D, H> {
     pub(crate) hooks: &'a Hooks,
     pub(crate) events: &'a Events,
@@ -40,8 +40,9 @@ pub(crate) struct Attempt<'a, D, H> {
     pub(crate) handler: &'a mut H,
     pub(crate) outbox: &'a Arc<Outbox>,
     pub(crate) patience: &'a mut Patience,
-    /// The record.
-    pub(crate) record: &'a Record,
+    pub(crate) record: Record,
+    /// The record's.
+    pub(crate) partition: &'a TopicPartition,
     /// 1 for the first.
     pub(crate) number: u32,
     pub(crate) first_failure: Option<SystemTime>,
@@ -57,16 +58,17 @@ where
     /// If that does not end at its first poll, `due` is called soon after, and again when the time has come that it
     /// returned.
     pub(crate) async fn run(self, mut due: impl FnMut(Instant) -> Option<Instant>) -> Delivered {
-        let Self { hooks, events, decoder, handler, outbox, patience, record, number, first_failure } = self;
+        let Self { hooks, events, decoder, handler, outbox, patience, record, partition, number, first_failure } = self;
         let offset = record.offset();
-        let failed = |kind, failure| Err(inspect((hooks, events), (record, number), kind, failure));
+        let failed = |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
         patience.begin();
         let mut attempt = pin!(Guarded::new(async {
-            let message = match decoder.decode(record).await {
+            let record = record;
+            let message = match decoder.decode(&record).await {
                 Ok(message) => message,
                 Err(error) => return failed(FailureKind::Decode, error.into_failure()),
             };
-            let delivery = Delivery::new(record.clone(), number, first_failure, Arc::clone(outbox));
+            let delivery = Delivery::new(record, number, first_failure, Arc::clone(outbox));
             if let Err(error) = handler.handle(message, delivery).await {
                 return failed(FailureKind::Handler, error.into_failure());
             }
@@ -102,7 +104,7 @@ enum Inspected {
 /// Turns a failure into plain data. Called under the guard: error types are user code.
 fn inspect(
     (hooks, events): (&Hooks, &Events),
-    (record, attempt): (&Record, u32),
+    (partition, offset, attempt): (&TopicPartition, i64, u32),
     kind: FailureKind,
     failure: Failure,
 ) -> Inspected {
@@ -111,7 +113,7 @@ fn inspect(
     }
     let mut evidence = Evidence::from_failure(kind, &failure, &hooks.error_types);
     if evidence.stated.is_none() {
-        evidence.user = ask_user((hooks, events), (record, attempt), kind, &failure);
+        evidence.user = ask_user((hooks, events), (partition, offset, attempt), kind, &failure);
     }
     // What a broker may take later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
@@ -131,12 +133,12 @@ fn find<E: std::error::Error + 'static>(failure: &Failure) -> Option<&E> {
 /// The user's classifier has a guard of its own: its panic is not the handler's.
 fn ask_user(
     (hooks, events): (&Hooks, &Events),
-    (record, attempt): (&Record, u32),
+    (partition, offset, attempt): (&TopicPartition, i64, u32),
     kind: FailureKind,
     failure: &Failure,
 ) -> Option<Category> {
     let classifier = hooks.classifier.as_ref()?;
-    match guarded(|| classifier(&FailureInfo::new(failure, kind, record.partition(), record.offset(), attempt))) {
+    match guarded(|| classifier(&FailureInfo::new(failure, kind, partition, offset, attempt))) {
         Ok(category) => category,
         Err(report) => {
             events.emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });

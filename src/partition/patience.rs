@@ -3,6 +3,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How long deliveries that are not ready at their first poll are waited for.
@@ -10,9 +11,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// One timer serves all deliveries of a partition actor, one after the other. It stays armed when a delivery ends, and is
 /// moved only when it is too late for the present one or has fired: arming it for each delivery would cost more than
 /// the rest of the delivery. So it may fire early, never late, and the clock is what counts.
+///
+/// It belongs to the control plane's runtime, since a runtime that has a timer reads the clock once more whenever it
+/// waits, and a lane waits often.
 #[derive(Debug)]
 pub(crate) struct Patience {
     limit: Option<Duration>,
+    control: Handle,
     alarm: Option<Pin<Box<Sleep>>>,
     /// Whether the alarm was to fire within [`PRECISION`] when it was set.
     soon: bool,
@@ -30,8 +35,8 @@ const PRECISION: Duration = Duration::from_millis(5);
 
 impl Patience {
     /// Each delivery may wait for `limit`, counted from its first poll; `None` is no limit.
-    pub(crate) fn new(limit: Option<Duration>) -> Self {
-        Self { limit, alarm: None, soon: false, waker: Waker::noop().clone(), waited: false, deadline: None }
+    pub(crate) fn new(limit: Option<Duration>, control: Handle) -> Self {
+        Self { limit, control, alarm: None, soon: false, waker: Waker::noop().clone(), waited: false, deadline: None }
     }
 
     pub(crate) fn limit(&self) -> Option<Duration> {
@@ -90,7 +95,10 @@ impl Patience {
         if self.armed(cx).is_some_and(|alarm| alarm.deadline() <= wake) {
             return Poll::Pending;
         }
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(wake)));
+        let alarm = self.alarm.get_or_insert_with(|| {
+            let _control = self.control.enter();
+            Box::pin(sleep_until(wake))
+        });
         if alarm.is_elapsed() || alarm.deadline() > wake {
             alarm.as_mut().reset(wake);
         }
@@ -124,7 +132,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_delivery_has_its_full_time_and_no_more() {
-        let mut patience = Patience::new(Some(30 * SECOND));
+        let mut patience = Patience::new(Some(30 * SECOND), Handle::current());
         // The alarm of the first is early for all that follow.
         for seconds in [1, 20, 29] {
             let wait = tokio::time::sleep(seconds * SECOND);
@@ -139,7 +147,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_limit_nothing_is_cut_short() {
-        let (took, over) = waited(&mut Patience::new(None), tokio::time::sleep(100_000 * SECOND)).await;
+        let (took, over) = waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
         assert_eq!((took.as_secs(), over), (100_000, false));
     }
 
@@ -150,12 +158,12 @@ mod tests {
                 tokio::task::coop::consume_budget().await;
             }
         };
-        assert!(waited(&mut Patience::new(Some(Duration::from_millis(20))), busy).await.1);
+        assert!(waited(&mut Patience::new(Some(Duration::from_millis(20)), Handle::current()), busy).await.1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_else_is_due_is_done_while_the_delivery_waits() {
-        let mut patience = Patience::new(Some(30 * SECOND));
+        let mut patience = Patience::new(Some(30 * SECOND), Handle::current());
         let began = Instant::now();
         let mut asked = Vec::new();
         poll_fn(|cx| {

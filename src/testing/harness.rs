@@ -131,14 +131,16 @@ where
         let record = self.fetched(record);
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
         let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
+        let partition = record.partition().clone();
         let delivery = Attempt {
             hooks: &self.hooks,
             events: &self.events,
             decoder: &mut self.decoder,
             handler,
             outbox: &outbox,
-            patience: &mut Patience::new(self.limit),
-            record: &record,
+            patience: &mut Patience::new(self.limit, Handle::current()),
+            record,
+            partition: &partition,
             number: attempt,
             first_failure: (attempt > 1).then(SystemTime::now),
         };
