@@ -14,6 +14,8 @@ impl ErrorCode {
     pub const UNKNOWN_TOPIC_OR_PARTITION: Self = Self(3);
     /// `MESSAGE_TOO_LARGE`.
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
+    /// `UNSUPPORTED_VERSION`.
+    pub const UNSUPPORTED_VERSION: Self = Self(35);
     /// `TOPIC_ALREADY_EXISTS`.
     pub const TOPIC_ALREADY_EXISTS: Self = Self(36);
     /// `GROUP_ID_NOT_FOUND`.
@@ -99,6 +101,30 @@ pub enum BrokerError {
         /// The cause.
         cause: String,
     },
+    /// The request would be larger than allowed, and was not sent.
+    #[error(
+        "{doing}: request of {bytes} bytes, above the limit of {limit} (max_request_bytes); send less at once, or raise it and the brokers' socket.request.max.bytes"
+    )]
+    RequestTooLarge {
+        /// What was being done, to what.
+        doing: String,
+        /// The size of the request in bytes.
+        bytes: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// An address leads to another cluster than the one that this client began with.
+    #[error(
+        "{doing}: the broker belongs to cluster {found}, this client began with cluster {expected}; check the bootstrap addresses (a name that now points elsewhere?), and restart if the cluster was set up anew"
+    )]
+    OtherCluster {
+        /// What was being done, to what.
+        doing: String,
+        /// The id of the cluster that this client began with.
+        expected: String,
+        /// The id of the cluster found.
+        found: String,
+    },
     /// The adapter or the broker cannot do this.
     #[error("{doing}: not supported: {remedy}")]
     Unsupported {
@@ -125,14 +151,20 @@ impl BrokerError {
         match self {
             Self::Unreachable { .. } | Self::Timeout { .. } | Self::Connection { .. } => true,
             Self::Response { code, .. } => code.is_retriable(),
-            Self::Malformed { .. } | Self::Unsupported { .. } | Self::Closed { .. } => false,
+            Self::Malformed { .. }
+            | Self::RequestTooLarge { .. }
+            | Self::OtherCluster { .. }
+            | Self::Unsupported { .. }
+            | Self::Closed { .. } => false,
         }
     }
 
-    /// The broker's error code, where there is one.
+    /// The broker's error code, where there is one; the one that it would answer with, where a request was not sent for
+    /// its size.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Response { code, .. } => Some(*code),
+            Self::RequestTooLarge { .. } => Some(ErrorCode::MESSAGE_TOO_LARGE),
             _ => None,
         }
     }
