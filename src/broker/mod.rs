@@ -6,6 +6,7 @@
 //! result, or with an error after the request timeout of the [`ConnectionSettings`].
 
 mod batch;
+mod code;
 mod description;
 mod error;
 mod feed;
@@ -22,10 +23,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use code::ErrorCode;
 pub use description::{
     BrokerNode, ClusterDescription, ConfigChange, ConfigEntry, GroupDescription, GroupMember, ListedGroup,
 };
-pub use error::{BrokerError, ErrorCode};
+pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
 pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
 use uuid::Uuid;

@@ -7,7 +7,7 @@
 pub(crate) struct Field {
     first: i16,
     last: i16,
-    kind: Kind,
+    pub(super) kind: Kind,
 }
 
 /// The encoding of a field.

@@ -9,7 +9,7 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
 use super::shape::{
-    self, Field, Kind, bool, bytes, int8, int16, int32, int64, numbers, structs, structure, tagged, text, texts, uuid,
+    self, Field, blob, bool, int8, int16, int32, int64, numbers, structs, structure, tagged, text, texts, uuid,
 };
 
 /// A request that we send: the versions that we speak, and the shape of its answers.
@@ -55,10 +55,10 @@ api! { ApiVersionsRequest "ApiVersions", 0 to 4:
     int16(0),
     structs(0, &[int16(0), int16(0), int16(0)]),
     int32(1),
-    tagged(3, 0, &Kind::Structs(&[text(3), int16(3), int16(3)])),
-    tagged(3, 1, &Kind::Fixed(8)),
-    tagged(3, 2, &Kind::Structs(&[text(3), int16(3), int16(3)])),
-    tagged(3, 3, &Kind::Fixed(1)),
+    tagged(3, 0, &structs(3, &[text(3), int16(3), int16(3)])),
+    tagged(3, 1, &int64(3)),
+    tagged(3, 2, &structs(3, &[text(3), int16(3), int16(3)])),
+    tagged(3, 3, &bool(3)),
 }
 
 // Before version 4 a metadata request may create the topics it asks for.
@@ -88,7 +88,7 @@ api! { CreateTopicsRequest "CreateTopics", 2 to 7:
         int32(5),
         int16(5),
         structs(5, &[text(5), text(5), bool(5), int8(5), bool(5)]),
-        tagged(5, 0, &Kind::Fixed(2)),
+        tagged(5, 0, &int16(5)),
     ]),
 }
 
@@ -182,7 +182,7 @@ api! { DescribeGroupsRequest "DescribeGroups", 0 to 6:
         text(0),
         text(0),
         text(0),
-        structs(0, &[text(0), text(4), text(0), text(0), bytes(0), bytes(0)]),
+        structs(0, &[text(0), text(4), text(0), text(0), blob(0), blob(0)]),
         int32(3),
     ]),
 }
@@ -217,7 +217,7 @@ api! { ConsumerGroupDescribeRequest "ConsumerGroupDescribe", 0 to 1:
 const ASSIGNED: &[Field] = &[structs(0, &[uuid(0), text(0), numbers(0)])];
 
 /// What a classic consumer is assigned, as the leader of its group wrote it.
-pub(super) const CONSUMER_ASSIGNMENT: &[Field] = &[structs(0, &[text(0), numbers(0)]), bytes(0)];
+pub(super) const CONSUMER_ASSIGNMENT: &[Field] = &[structs(0, &[text(0), numbers(0)]), blob(0)];
 
 #[cfg(test)]
 mod tests;

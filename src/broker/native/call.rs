@@ -2,7 +2,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_protocol::ResponseError;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::broker::{BrokerError, ErrorCode};
@@ -131,9 +130,8 @@ impl Pauses<'_> {
     }
 }
 
-/// Whether an error code says that the coordinator is to be looked for again.
+/// Whether an error code is about the group's coordinator, so that nothing of the request took effect.
 pub(super) fn is_coordinator_error(code: i16) -> bool {
-    [ResponseError::NotCoordinator, ResponseError::CoordinatorNotAvailable, ResponseError::CoordinatorLoadInProgress]
-        .iter()
-        .any(|error| error.code() == code)
+    let code = ErrorCode(code);
+    code.refreshes_coordinator() || code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
 }

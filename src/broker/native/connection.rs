@@ -69,7 +69,17 @@ impl Connection {
         build: impl FnOnce(i16) -> R,
     ) -> Result<R::Response, BrokerError> {
         let version = self.version::<R>(call)?;
-        let frame = self.exchange(call, version, &build(version)).await?;
+        self.call_version(call, version, &build(version)).await
+    }
+
+    /// Sends a request of a version that both sides speak, and waits for its answer.
+    pub(super) async fn call_version<R: Api>(
+        &self,
+        call: &Call,
+        version: i16,
+        request: &R,
+    ) -> Result<R::Response, BrokerError> {
+        let frame = self.exchange(call, version, request).await?;
         let answer = decode::<R>(frame, version).map_err(|cause| call.malformed(cause))?;
         self.throttle(R::throttle(&answer));
         Ok(answer)

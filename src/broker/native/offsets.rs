@@ -17,7 +17,7 @@ use super::call::{Call, Failed, is_coordinator_error};
 use super::cluster::{Cluster, Purpose};
 use super::connection::Connection;
 use super::topics::topic_name;
-use crate::broker::{BoxFuture, BrokerError, CommittedOffset, OffsetStore};
+use crate::broker::{BoxFuture, BrokerError, CommittedOffset, ErrorCode, OffsetStore};
 use crate::record::TopicPartition;
 
 /// The version of OffsetFetch from which on it asks for several groups at once.
@@ -102,7 +102,7 @@ async fn connected(cluster: &Cluster, call: &Call, group: &str, address: &str) -
 
 /// Sorts an error code of the group; one about the coordinator makes the next round look for it again.
 pub(super) fn group_failed(cluster: &Cluster, call: &Call, group: &str, code: i16) -> Failed {
-    if is_coordinator_error(code) {
+    if ErrorCode(code).refreshes_coordinator() {
         cluster.set_coordinator(group, None);
     }
     Failed::by_code(call, code, None)

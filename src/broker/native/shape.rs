@@ -1,7 +1,7 @@
 //! How the tables of answers' fields are written: each field with the first version that has it.
 
-use crate::broker::shape::{self, since};
-pub(super) use crate::broker::shape::{Field, Kind};
+pub(super) use crate::broker::shape::Field;
+use crate::broker::shape::{self, Kind, since};
 
 /// The most array entries in one answer: some hundred times what the largest clusters have.
 const MAX_ENTRIES: usize = 1 << 22;
@@ -41,7 +41,7 @@ pub(super) const fn text(first: i16) -> Field {
 }
 
 /// A run of bytes, null or not.
-pub(super) const fn bytes(first: i16) -> Field {
+pub(super) const fn blob(first: i16) -> Field {
     since(first, Kind::Blob)
 }
 
@@ -66,6 +66,6 @@ pub(super) const fn structs(first: i16, fields: &'static [Field]) -> Field {
 }
 
 /// A tagged field that the decoder knows.
-pub(super) const fn tagged(first: i16, tag: u32, kind: &'static Kind) -> Field {
-    since(first, Kind::Tagged(tag, kind))
+pub(super) const fn tagged(first: i16, tag: u32, field: &'static Field) -> Field {
+    since(first, Kind::Tagged(tag, &field.kind))
 }
