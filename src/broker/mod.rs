@@ -9,6 +9,7 @@ mod batch;
 mod error;
 mod feed;
 mod model;
+mod outlet;
 mod plane;
 
 #[cfg(feature = "embedded")]

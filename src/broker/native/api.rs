@@ -2,12 +2,14 @@ use bytes::Bytes;
 use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    FindCoordinatorRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetFetchRequest,
+    FetchRequest, FindCoordinatorRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
-use super::shape::{self, Field, bool, int8, int16, int32, int64, numbers, structs, tagged, text, uuid};
+use super::shape::{
+    self, Field, blob, bool, int8, int16, int32, int64, numbers, structs, structure, tagged, text, uuid,
+};
 
 /// A request that we send: the versions that we speak, and the shape of its answers.
 pub(super) trait Api: Request {
@@ -74,7 +76,7 @@ api! { CreateTopicsRequest "CreateTopics", 2 to 7:
         int32(5),
         int16(5),
         structs(5, &[text(5), text(5), bool(5), int8(5), bool(5)]),
-        tagged(5, 0, 2),
+        tagged(5, 0, &int16(5)),
     ]),
 }
 
@@ -142,6 +144,36 @@ api! { ListGroupsRequest "ListGroups", 0 to 2:
     int32(1),
     int16(0),
     structs(0, &[text(0), text(0)]),
+}
+
+// Version 4 brought record batches of magic 2.
+api! { FetchRequest "Fetch", 4 to 17:
+    int32(1),
+    int16(7),
+    int32(7),
+    structs(0, &[
+        text(0).until(12),
+        uuid(13),
+        structs(0, &[
+            int32(0),
+            int16(0),
+            int64(0),
+            int64(4),
+            int64(5),
+            structs(4, &[int64(4), int64(4)]),
+            int32(11),
+            blob(0),
+            tagged(12, 0, &structure(12, &[int32(12), int64(12)])),
+            tagged(12, 1, &structure(12, &[int32(12), int32(12)])),
+            tagged(12, 2, &structure(12, &[int64(12), int32(12)])),
+        ]),
+    ]),
+    tagged(16, 0, &structs(16, &[int32(16), text(16), int32(16), text(16)])),
+}
+
+api! { OffsetForLeaderEpochRequest "OffsetForLeaderEpoch", 2 to 4:
+    int32(2),
+    structs(2, &[text(2), structs(2, &[int16(2), int32(2), int32(2), int64(2)])]),
 }
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ impl Connection {
         self.pending.lock().closed.is_some()
     }
 
+    /// Ends the connection: what is under way fails with this cause.
+    pub(super) fn close(&self, cause: &str) {
+        self.pending.close(cause);
+    }
+
     /// Sends the request that `build` makes for the version agreed on, and waits for its answer.
     pub(super) async fn call<R: Api>(
         &self,
@@ -67,8 +72,18 @@ impl Connection {
         build: impl FnOnce(i16) -> R,
     ) -> Result<R::Response, BrokerError> {
         let version = self.version::<R>(call)?;
+        self.call_version(call, version, &build(version)).await
+    }
+
+    /// Sends a request of a version that both sides speak, and waits for its answer.
+    pub(super) async fn call_version<R: Api>(
+        &self,
+        call: &Call,
+        version: i16,
+        request: &R,
+    ) -> Result<R::Response, BrokerError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let request = self.encode(call, id, version, &build(version))?;
+        let request = self.encode(call, id, version, request)?;
         let answer = self.pending.expect(id).map_err(|cause| call.connection(cause))?;
         let exchange = async {
             // A failed send means that the task ended, which fails the answer with the reason.
@@ -88,7 +103,7 @@ impl Connection {
     }
 
     /// The highest version that both sides speak.
-    fn version<R: Api>(&self, call: &Call) -> Result<i16, BrokerError> {
+    pub(super) fn version<R: Api>(&self, call: &Call) -> Result<i16, BrokerError> {
         let (min, max) = self.versions.get(&R::KEY).copied().unwrap_or((0, -1));
         let version = max.min(R::SPOKEN.max);
         if version < min.max(R::SPOKEN.min) {

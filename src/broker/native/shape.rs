@@ -17,12 +17,16 @@ enum Kind {
     Fixed(usize),
     /// A string, null or not.
     Text,
+    /// Bytes, null or not.
+    Blob,
     /// An array of 32-bit numbers.
     Numbers,
+    /// A structure.
+    Struct(&'static [Field]),
     /// An array of structures, null or not.
     Structs(&'static [Field]),
-    /// A tagged field that the decoder knows, of so many bytes: it reads these, whatever size is announced.
-    Tagged { tag: usize, size: usize },
+    /// A tagged field that the decoder knows: it reads what it expects there, whatever size is announced.
+    Tagged { tag: usize, field: &'static Field },
 }
 
 impl Field {
@@ -65,6 +69,10 @@ pub(super) const fn text(since: i16) -> Field {
     Field::new(since, Kind::Text)
 }
 
+pub(super) const fn blob(since: i16) -> Field {
+    Field::new(since, Kind::Blob)
+}
+
 pub(super) const fn numbers(since: i16) -> Field {
     Field::new(since, Kind::Numbers)
 }
@@ -73,8 +81,12 @@ pub(super) const fn structs(since: i16, fields: &'static [Field]) -> Field {
     Field::new(since, Kind::Structs(fields))
 }
 
-pub(super) const fn tagged(since: i16, tag: usize, size: usize) -> Field {
-    Field::new(since, Kind::Tagged { tag, size })
+pub(super) const fn structure(since: i16, fields: &'static [Field]) -> Field {
+    Field::new(since, Kind::Struct(fields))
+}
+
+pub(super) const fn tagged(since: i16, tag: usize, field: &'static Field) -> Field {
+    Field::new(since, Kind::Tagged { tag, field })
 }
 
 /// The most array entries in one answer: some hundred times what the largest clusters have.
@@ -110,6 +122,11 @@ impl Walk<'_> {
                 let length = if self.flexible { self.compact()? } else { self.prefix::<2>()? };
                 self.skip(length)
             }
+            Kind::Blob => {
+                let length = if self.flexible { self.compact()? } else { self.prefix::<4>()? };
+                self.skip(length)
+            }
+            Kind::Struct(fields) => self.structure(fields),
             Kind::Numbers => {
                 let count = self.count()?;
                 self.skip(count * 4)
@@ -141,14 +158,20 @@ impl Walk<'_> {
     fn tags(&mut self, fields: &[Field]) -> Result<(), String> {
         for _ in 0..self.varint()? {
             let (tag, size) = (self.varint()?, self.varint()?);
+            let body = self.rest.get(..size).ok_or_else(|| self.short(size))?;
+            let after = &self.rest[size..];
             let known = fields.iter().find_map(|field| match field.kind {
-                Kind::Tagged { tag: known, size } if known == tag => Some(size),
+                Kind::Tagged { tag: known, field } if known == tag => Some(field),
                 _ => None,
             });
-            if known.is_some_and(|known| known != size) {
-                return Err(format!("tagged field {tag} of {size} bytes"));
+            if let Some(field) = known {
+                self.rest = body;
+                let read = self.field(&field.kind);
+                if read.is_err() || !self.rest.is_empty() {
+                    return Err(format!("tagged field {tag} of {size} bytes"));
+                }
             }
-            self.skip(size)?;
+            self.rest = after;
         }
         Ok(())
     }
