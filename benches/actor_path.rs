@@ -279,9 +279,15 @@ fn main() {
         let inputs: Vec<Input> =
             (0..partitions).map(|number| (partition(number), orders(&partition(number), per_partition))).collect();
         let run = Run { control: &control, inputs: &inputs, per_partition };
-        if only.is_empty()||only=="c" {rows.push(compare("counts bytes (Raw)", &run, rounds, (Raw, CountBytes::default())));}
-        if only.is_empty()||only=="j" {rows.push(compare("adds up (Json)", &run, rounds, (Json, AddUp::default())));}
-        if only.is_empty()||only=="y" {rows.push(compare("yields once (Raw)", &run, rounds, (Raw, YieldOnce::default())));}
+        if only.is_empty() || only == "c" {
+            rows.push(compare("counts bytes (Raw)", &run, rounds, (Raw, CountBytes::default())));
+        }
+        if only.is_empty() || only == "j" {
+            rows.push(compare("adds up (Json)", &run, rounds, (Json, AddUp::default())));
+        }
+        if only.is_empty() || only == "y" {
+            rows.push(compare("yields once (Raw)", &run, rounds, (Raw, YieldOnce::default())));
+        }
     }
     println!("{records} records, medians of {rounds} rounds; ns per record, over all partitions\n");
     let header = ["handler", "partitions", "ratio", "difference", "bare", "actors", "bare CPU", "actors CPU"];

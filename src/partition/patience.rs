@@ -52,11 +52,7 @@ impl Patience {
     ///
     /// `due` is called soon after the first poll and when the time has come that it returned: something else is then to
     /// be done while the delivery waits.
-    pub(crate) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut due: impl FnMut(Instant) -> Option<Instant>,
-    ) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, mut due: impl FnMut(Instant) -> Option<Instant>) -> Poll<()> {
         if (self.waited || self.soon)
             && let Some(alarm) = self.armed(cx)
         {

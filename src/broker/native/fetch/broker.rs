@@ -15,7 +15,6 @@ use super::super::call::Call;
 use super::super::cluster::{Cluster, Purpose};
 use super::super::connection::Connection;
 use super::backoff;
-use super::batches::Share;
 use super::epochs::{self, EpochEnds};
 use super::intake::{Next, take_in};
 use super::message::{Order, Report, Then};
@@ -24,6 +23,7 @@ use super::request::{FETCHED_EPOCH_SINCE, TOPIC_IDS_SINCE, request};
 use super::session::{Key, Session, Wanted};
 use super::sorting::{Sorted, sort};
 use super::wait::Wait;
+use crate::broker::batch::Share;
 use crate::broker::{BrokerError, ErrorCode};
 use crate::record::TopicPartition;
 

@@ -3,9 +3,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::backoff;
-use super::batches::{AbortedTransaction, Damage, DamageKind, Decoding, Share, decode};
 use super::position::Remedy;
 use super::reading::Reading;
+use crate::broker::batch::{AbortedTransaction, Damage, DamageKind, Decoding, Share, decode};
 use crate::broker::{BrokerError, SourceProblem};
 use crate::record::{RecordBatch, RecordBatchBuilder};
 

@@ -8,7 +8,6 @@
 
 mod answer;
 mod backoff;
-mod batches;
 mod broker;
 mod epochs;
 mod intake;

@@ -1,4 +1,4 @@
-use super::batches::{Damage, DamageKind};
+use crate::broker::batch::{Damage, DamageKind};
 
 /// How often a damaged range is fetched again before it counts as damaged in the log itself.
 const RETRIES: u32 = 3;

@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use super::answer::{Verdict, judge};
 use super::backoff;
-use super::batches::{AbortedTransaction, scan};
 use super::broker::Held;
 use super::intake::Chunk;
 use super::message::Then;
 use super::reading::Reading;
+use crate::broker::batch::{AbortedTransaction, scan};
 use crate::broker::{BrokerError, ConnectionSettings, ErrorCode, ReadIsolation, SourceProblem};
 use crate::record::TopicPartition;
 
