@@ -198,6 +198,19 @@ impl Reading {
         records
     }
 
+    /// The records up to where the feed knows that everything below `offset` was passed, which must come as one batch's end.
+    pub(crate) async fn records_until(&self, offset: i64) -> Vec<Owned> {
+        let mut records = Vec::new();
+        loop {
+            let batch = self.batch().await;
+            records.extend(batch.iter().map(Owned::from));
+            if batch.next_offset() >= offset {
+                assert_eq!(batch.next_offset(), offset);
+                return records;
+            }
+        }
+    }
+
     /// The values of the next `count` records, as text.
     pub(crate) async fn values(&self, count: usize) -> Vec<String> {
         let records = self.records(count).await;
