@@ -11,6 +11,7 @@ mod description;
 mod error;
 mod feed;
 mod model;
+mod outlet;
 mod plane;
 mod shape;
 

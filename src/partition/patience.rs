@@ -147,7 +147,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_limit_nothing_is_cut_short() {
-        let (took, over) = waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
+        let (took, over) =
+            waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
         assert_eq!((took.as_secs(), over), (100_000, false));
     }
 

@@ -104,7 +104,7 @@ pub(crate) async fn offsets_of_many_partitions_at_once(fixture: &Fixture) {
         (first(2), OffsetSpec::Latest),
     ];
     assert_eq!(admin.offsets(asked).await.unwrap(), [2, 3, 0, 0, 1, 3]);
-    assert_eq!(admin.offsets(Vec::new()).await.unwrap(), []);
+    assert!(admin.offsets(Vec::new()).await.unwrap().is_empty());
     let error = admin.offsets(vec![(second, OffsetSpec::Latest), (first(3), OffsetSpec::Latest)]).await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
     assert!(error.to_string().contains(&first(3).to_string()), "{error}");

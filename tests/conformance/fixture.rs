@@ -13,7 +13,29 @@ use tokio::sync::Notify;
 /// Far more than anything here takes, even on a machine that is busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
+/// The adapters that the suite runs on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Adapter {
+    Rskafka,
+    /// Our own reader; the rest is rskafka's.
+    Native,
+}
+
+impl Adapter {
+    async fn connect(self, settings: ConnectionSettings) -> Ports {
+        let ports = bezoar::broker::rskafka::connect(settings.clone()).await.unwrap();
+        match self {
+            Self::Rskafka => ports,
+            Self::Native => {
+                let source = bezoar::broker::native::connect(settings).await.unwrap().ports().source;
+                Ports { source, ..ports }
+            }
+        }
+    }
+}
+
 pub(crate) struct Fixture {
+    adapter: Adapter,
     pub(crate) ports: Ports,
     pub(crate) address: String,
     /// The embedded broker, where that is the one.
@@ -22,6 +44,14 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn rskafka() -> Self {
+        Self::of(Adapter::Rskafka).await
+    }
+
+    pub(crate) async fn native() -> Self {
+        Self::of(Adapter::Native).await
+    }
+
+    async fn of(adapter: Adapter) -> Self {
         let embedded = match std::env::var("KAFKA_BOOTSTRAP") {
             Ok(_) => None,
             Err(_) => Some(Broker::start().await.unwrap()),
@@ -30,15 +60,15 @@ impl Fixture {
             Some(broker) => broker.bootstrap(),
             None => std::env::var("KAFKA_BOOTSTRAP").unwrap(),
         };
-        let ports = bezoar::broker::rskafka::connect(settings(&address)).await.unwrap();
-        Self { ports, address, embedded }
+        let ports = adapter.connect(settings(&address)).await;
+        Self { adapter, ports, address, embedded }
     }
 
     /// The adapter once more, with other settings.
     pub(crate) async fn with(&self, change: impl FnOnce(&mut ConnectionSettings)) -> Ports {
         let mut settings = settings(&self.address);
         change(&mut settings);
-        bezoar::broker::rskafka::connect(settings).await.unwrap()
+        self.adapter.connect(settings).await
     }
 
     /// Creates a topic with a name of its own, which keeps records of any age.
@@ -166,6 +196,19 @@ impl Reading {
             records.extend(self.batch().await.iter().map(Owned::from));
         }
         records
+    }
+
+    /// The records up to where the feed knows that everything below `offset` was passed, which must come as one batch's end.
+    pub(crate) async fn records_until(&self, offset: i64) -> Vec<Owned> {
+        let mut records = Vec::new();
+        loop {
+            let batch = self.batch().await;
+            records.extend(batch.iter().map(Owned::from));
+            if batch.next_offset() >= offset {
+                assert_eq!(batch.next_offset(), offset);
+                return records;
+            }
+        }
     }
 
     /// The values of the next `count` records, as text.

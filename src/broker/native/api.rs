@@ -3,8 +3,8 @@ use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, ConsumerGroupDescribeRequest, CreatePartitionsRequest, CreateTopicsRequest,
     DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    FindCoordinatorRequest, IncrementalAlterConfigsRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetCommitRequest, OffsetFetchRequest,
+    FetchRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest, ListGroupsRequest, ListOffsetsRequest,
+    MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -218,6 +218,35 @@ const ASSIGNED: &[Field] = &[structs(0, &[uuid(0), text(0), numbers(0)])];
 
 /// What a classic consumer is assigned, as the leader of its group wrote it.
 pub(super) const CONSUMER_ASSIGNMENT: &[Field] = &[structs(0, &[text(0), numbers(0)]), blob(0)];
+// Version 4 brought record batches of magic 2.
+api! { FetchRequest "Fetch", 4 to 17:
+    int32(1),
+    int16(7),
+    int32(7),
+    structs(0, &[
+        text(0).until(12),
+        uuid(13),
+        structs(0, &[
+            int32(0),
+            int16(0),
+            int64(0),
+            int64(4),
+            int64(5),
+            structs(4, &[int64(4), int64(4)]),
+            int32(11),
+            blob(0),
+            tagged(12, 0, &structure(12, &[int32(12), int64(12)])),
+            tagged(12, 1, &structure(12, &[int32(12), int32(12)])),
+            tagged(12, 2, &structure(12, &[int64(12), int32(12)])),
+        ]),
+    ]),
+    tagged(16, 0, &structs(16, &[int32(16), text(16), int32(16), text(16)])),
+}
+
+api! { OffsetForLeaderEpochRequest "OffsetForLeaderEpoch", 2 to 4:
+    int32(2),
+    structs(2, &[text(2), structs(2, &[int16(2), int32(2), int32(2), int64(2)])]),
+}
 
 #[cfg(test)]
 mod tests;

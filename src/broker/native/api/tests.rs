@@ -7,6 +7,10 @@ use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
 use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
+use kafka_protocol::messages::fetch_response::{
+    AbortedTransaction, EpochEndOffset, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
+    SnapshotId,
+};
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
 use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::list_groups_response::ListedGroup;
@@ -19,12 +23,13 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 };
+use kafka_protocol::messages::offset_for_leader_epoch_response::{self, OffsetForLeaderTopicResult};
 use kafka_protocol::messages::{
     ApiVersionsResponse, BrokerId, ConsumerGroupDescribeResponse, CreatePartitionsResponse, CreateTopicsResponse,
     DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeConfigsResponse, DescribeGroupsResponse,
-    FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, ListGroupsResponse, ListOffsetsResponse,
-    MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
-    consumer_group_describe_response, describe_groups_response,
+    FetchResponse, FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, ListGroupsResponse,
+    ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse,
+    TopicName, api_versions_response, consumer_group_describe_response, describe_groups_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -247,6 +252,33 @@ impl Sample for ConsumerGroupDescribeRequest {
     }
 }
 
+impl Sample for FetchRequest {
+    fn sample(version: i16) -> FetchResponse {
+        let mut partition = PartitionData::default()
+            .with_aborted_transactions(Some(two(AbortedTransaction::default())))
+            .with_records(Some(Bytes::from_static(b"records")));
+        if version >= 12 {
+            partition = partition
+                .with_diverging_epoch(EpochEndOffset::default().with_epoch(1).with_end_offset(2))
+                .with_current_leader(LeaderIdAndEpoch::default().with_leader_id(BrokerId(1)).with_leader_epoch(2))
+                .with_snapshot_id(SnapshotId::default().with_end_offset(1).with_epoch(2));
+        }
+        let topic = FetchableTopicResponse::default().with_partitions(two(partition));
+        let topic = if version < 13 { topic.with_topic(self::topic()) } else { topic };
+        let answer = FetchResponse::default().with_responses(two(topic));
+        let endpoint = NodeEndpoint::default().with_node_id(BrokerId(1)).with_host(text()).with_rack(Some(text()));
+        if version < 16 { answer } else { answer.with_node_endpoints(two(endpoint)) }
+    }
+}
+
+impl Sample for OffsetForLeaderEpochRequest {
+    fn sample(_: i16) -> OffsetForLeaderEpochResponse {
+        let partitions = two(offset_for_leader_epoch_response::EpochEndOffset::default());
+        let topic = OffsetForLeaderTopicResult::default().with_topic(topic()).with_partitions(partitions);
+        OffsetForLeaderEpochResponse::default().with_topics(two(topic))
+    }
+}
+
 /// The frame of an answer, correlation id 0.
 fn frame<R: Sample>(version: i16) -> BytesMut {
     let mut frame = BytesMut::new();
@@ -287,6 +319,8 @@ fn every_answer_is_read_to_its_end() {
     every_version_is_read_to_its_end::<DeleteRecordsRequest>();
     every_version_is_read_to_its_end::<DescribeGroupsRequest>();
     every_version_is_read_to_its_end::<ConsumerGroupDescribeRequest>();
+    every_version_is_read_to_its_end::<FetchRequest>();
+    every_version_is_read_to_its_end::<OffsetForLeaderEpochRequest>();
 }
 
 #[test]
@@ -348,5 +382,7 @@ proptest! {
         survives::<DeleteRecordsRequest>(&changes, cut);
         survives::<DescribeGroupsRequest>(&changes, cut);
         survives::<ConsumerGroupDescribeRequest>(&changes, cut);
+        survives::<FetchRequest>(&changes, cut);
+        survives::<OffsetForLeaderEpochRequest>(&changes, cut);
     }
 }
