@@ -22,7 +22,10 @@ use std::sync::Arc;
 
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
-pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
+pub use model::{
+    CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
+    TopicMetadata,
+};
 use uuid::Uuid;
 
 use crate::record::{ProducerRecord, TopicPartition};

@@ -34,6 +34,14 @@ impl Fixture {
         Self { ports, address, embedded }
     }
 
+    /// Ports of the native plane; what is produced is read back through rskafka.
+    pub(crate) async fn native() -> Self {
+        let mut fixture = Self::rskafka().await;
+        let native = bezoar::broker::native::connect(settings(&fixture.address)).await.unwrap().ports();
+        fixture.ports = Ports { source: fixture.ports.source, ..native };
+        fixture
+    }
+
     /// The adapter once more, with other settings.
     pub(crate) async fn with(&self, change: impl FnOnce(&mut ConnectionSettings)) -> Ports {
         let mut settings = settings(&self.address);

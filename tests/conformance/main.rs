@@ -100,3 +100,13 @@ suite! { rskafka:
         headers_that_cannot_be_written_are_named,
     }
 }
+
+suite! { native:
+    produce {
+        records_come_back_byte_for_byte,
+        a_batch_keeps_its_order_and_gets_consecutive_offsets,
+        concurrent_batches_are_each_kept_together,
+        an_unknown_topic_is_an_error_and_is_not_created,
+        a_record_that_is_too_large_is_an_error_with_its_code,
+    }
+}

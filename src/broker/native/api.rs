@@ -2,8 +2,8 @@ use bytes::Bytes;
 use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    FindCoordinatorRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetFetchRequest,
+    FindCoordinatorRequest, InitProducerIdRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest,
+    OffsetCommitRequest, OffsetFetchRequest, ProduceRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -142,6 +142,30 @@ api! { ListGroupsRequest "ListGroups", 0 to 2:
     int32(1),
     int16(0),
     structs(0, &[text(0), text(0)]),
+}
+
+// Batches of magic 2 since version 3. Version 10 brought the current leader in tagged fields, which metadata tells too.
+api! { ProduceRequest "Produce", 3 to 9:
+    structs(0, &[
+        text(0),
+        structs(0, &[
+            int32(0),
+            int16(0),
+            int64(0),
+            int64(2),
+            int64(5),
+            structs(8, &[int32(8), text(8)]),
+            text(8),
+        ]),
+    ]),
+    int32(1),
+}
+
+api! { InitProducerIdRequest "InitProducerId", 0 to 4:
+    int32(0),
+    int16(0),
+    int64(0),
+    int16(0),
 }
 
 #[cfg(test)]

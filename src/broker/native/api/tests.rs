@@ -16,10 +16,14 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 };
+use kafka_protocol::messages::produce_response::{
+    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+};
 use kafka_protocol::messages::{
     ApiVersionsResponse, BrokerId, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
-    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, ListGroupsResponse, ListOffsetsResponse,
-    MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
+    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, InitProducerIdResponse, ListGroupsResponse,
+    ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, ProduceResponse, TopicName,
+    api_versions_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -153,6 +157,24 @@ impl Sample for ListGroupsRequest {
     }
 }
 
+impl Sample for ProduceRequest {
+    fn sample(version: i16) -> ProduceResponse {
+        let mut partition = PartitionProduceResponse::default().with_index(1).with_base_offset(7);
+        if version >= 8 {
+            let record = BatchIndexAndErrorMessage::default().with_batch_index_error_message(Some(text()));
+            partition = partition.with_record_errors(two(record)).with_error_message(Some(text()));
+        }
+        let topic = TopicProduceResponse::default().with_name(topic()).with_partition_responses(two(partition));
+        ProduceResponse::default().with_responses(two(topic))
+    }
+}
+
+impl Sample for InitProducerIdRequest {
+    fn sample(_: i16) -> InitProducerIdResponse {
+        InitProducerIdResponse::default().with_producer_id(7.into()).with_producer_epoch(1)
+    }
+}
+
 /// The frame of an answer, correlation id 0.
 fn frame<R: Sample>(version: i16) -> BytesMut {
     let mut frame = BytesMut::new();
@@ -188,6 +210,8 @@ fn every_answer_is_read_to_its_end() {
     every_version_is_read_to_its_end::<OffsetFetchRequest>();
     every_version_is_read_to_its_end::<DeleteGroupsRequest>();
     every_version_is_read_to_its_end::<ListGroupsRequest>();
+    every_version_is_read_to_its_end::<ProduceRequest>();
+    every_version_is_read_to_its_end::<InitProducerIdRequest>();
 }
 
 #[test]
@@ -242,5 +266,7 @@ proptest! {
         survives::<OffsetFetchRequest>(&changes, cut);
         survives::<DeleteGroupsRequest>(&changes, cut);
         survives::<ListGroupsRequest>(&changes, cut);
+        survives::<ProduceRequest>(&changes, cut);
+        survives::<InitProducerIdRequest>(&changes, cut);
     }
 }
