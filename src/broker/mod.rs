@@ -20,6 +20,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use batch::Compression;
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
 pub use model::{
