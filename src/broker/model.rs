@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::batch::Compression;
 use crate::record::TopicPartition;
 
 /// What the cluster says of one topic.
@@ -176,6 +177,8 @@ pub struct ProduceSettings {
     /// 1 MiB (`message.max.bytes`). Records that are to be appended together are never split: more of them than this
     /// go alone, in a larger batch.
     pub batch_bytes: usize,
+    /// How batches are compressed. Default not at all.
+    pub compression: Compression,
     /// How many bytes of records a [`Producer`](crate::producer::Producer) holds that are not acknowledged yet; who sends more
     /// waits. Default 32 MiB. A larger record is sent when nothing else is held.
     pub buffer_bytes: usize,
@@ -189,6 +192,7 @@ impl Default for ProduceSettings {
             idempotence: true,
             linger: Duration::ZERO,
             batch_bytes: 512 << 10,
+            compression: Compression::None,
             buffer_bytes: 32 << 20,
             delivery_timeout: Duration::from_secs(120),
         }

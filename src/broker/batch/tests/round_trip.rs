@@ -60,7 +60,11 @@ proptest! {
 
 #[test]
 fn an_encoded_batch_says_of_itself_what_is_in_it() {
-    let sent = [ProducerRecord::to("orders").timestamp(-3), ProducerRecord::to("orders"), ProducerRecord::to("orders").timestamp(5)];
+    let sent = [
+        ProducerRecord::to("orders").timestamp(-3),
+        ProducerRecord::to("orders"),
+        ProducerRecord::to("orders").timestamp(5),
+    ];
     let header = BatchHeader::check(&encode(&sent, 2, Compression::None)).unwrap();
     assert_eq!((header.count, header.last_offset_delta), (3, 2));
     assert_eq!((header.base_timestamp, header.max_timestamp), (-3, 5));

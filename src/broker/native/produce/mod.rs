@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use self::driver::Driver;
 use self::line::Call;
 use super::cluster::Cluster;
+use crate::broker::batch::size_bound;
 use crate::broker::{BoxFuture, BrokerError, ErrorCode, Produce};
 use crate::record::{ProducerRecord, TopicPartition};
 
@@ -57,7 +58,7 @@ impl Produce for Producer {
     ) -> BoxFuture<Result<Vec<i64>, BrokerError>> {
         let doing = format!("producing to {partition}");
         let count = records.len() as i64;
-        let bytes = records.iter().map(encoder::size_bound).sum();
+        let bytes = records.iter().map(size_bound).sum();
         if count == 0 {
             return Box::pin(async { Ok(Vec::new()) });
         }

@@ -40,6 +40,7 @@ pub(super) async fn run(
     inputs: mpsc::Sender<Input>,
 ) {
     let timeout = cluster.settings.request_timeout;
+    let compression = cluster.settings.produce.compression;
     while let Some(mut items) = requests.recv().await {
         let doing: Arc<str> = describe(&items).into();
         let connection =
@@ -56,7 +57,7 @@ pub(super) async fn run(
         let batches: Vec<_> = items
             .iter_mut()
             .map(|item| {
-                let bytes = encoder::encode(&mut item.parcel.body, item.parcel.stamp, now_millis());
+                let bytes = encoder::bytes_of(&mut item.parcel.body, item.parcel.stamp, now_millis(), compression);
                 (item.partition.clone(), bytes)
             })
             .collect();
