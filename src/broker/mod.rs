@@ -32,7 +32,10 @@ pub use description::{
 };
 pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
-pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
+pub use model::{
+    CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
+    TopicMetadata,
+};
 pub use plane::Plane;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, SourceProblem};
+use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports, SourceProblem};
 use bezoar::embedded::Broker;
 use bezoar::record::{Header, ProducerRecord, Record, RecordBatch, TopicPartition};
 use tokio::sync::Notify;
@@ -13,29 +13,8 @@ use tokio::sync::Notify;
 /// Far more than anything here takes, even on a machine that is busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The adapters that the suite runs on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Adapter {
-    Rskafka,
-    /// Our own reader; the rest is rskafka's.
-    Native,
-}
-
-impl Adapter {
-    async fn connect(self, settings: ConnectionSettings) -> Ports {
-        let ports = bezoar::broker::rskafka::connect(settings.clone()).await.unwrap();
-        match self {
-            Self::Rskafka => ports,
-            Self::Native => {
-                let source = bezoar::broker::native::connect(settings).await.unwrap().ports().source;
-                Ports { source, ..ports }
-            }
-        }
-    }
-}
-
 pub(crate) struct Fixture {
-    adapter: Adapter,
+    plane: Plane,
     pub(crate) ports: Ports,
     pub(crate) address: String,
     /// The embedded broker, where that is the one.
@@ -44,14 +23,14 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn rskafka() -> Self {
-        Self::of(Adapter::Rskafka).await
+        Self::of(Plane::Rskafka).await
     }
 
     pub(crate) async fn native() -> Self {
-        Self::of(Adapter::Native).await
+        Self::of(Plane::Native).await
     }
 
-    async fn of(adapter: Adapter) -> Self {
+    async fn of(plane: Plane) -> Self {
         let embedded = match std::env::var("KAFKA_BOOTSTRAP") {
             Ok(_) => None,
             Err(_) => Some(Broker::start().await.unwrap()),
@@ -60,15 +39,15 @@ impl Fixture {
             Some(broker) => broker.bootstrap(),
             None => std::env::var("KAFKA_BOOTSTRAP").unwrap(),
         };
-        let ports = adapter.connect(settings(&address)).await;
-        Self { adapter, ports, address, embedded }
+        let ports = plane.connect(settings(&address)).await.unwrap();
+        Self { plane, ports, address, embedded }
     }
 
     /// The adapter once more, with other settings.
     pub(crate) async fn with(&self, change: impl FnOnce(&mut ConnectionSettings)) -> Ports {
         let mut settings = settings(&self.address);
         change(&mut settings);
-        self.adapter.connect(settings).await
+        self.plane.connect(settings).await.unwrap()
     }
 
     /// Creates a topic with a name of its own, which keeps records of any age.

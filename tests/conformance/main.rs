@@ -15,15 +15,15 @@ mod rskafka_limits;
 mod transactions;
 mod wire;
 
-/// Runs each function of the suite against an adapter, as a test named after both.
+/// Runs each function against a plane, as a test named after both.
 macro_rules! suite {
-    ($adapter:ident: $($module:ident { $($test:ident),* $(,)? })*) => {
-        mod $adapter {
+    ($plane:ident: $($module:ident { $($test:ident),* $(,)? })*) => {
+        mod $plane {
             $(mod $module {
                 $(
                     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                     async fn $test() {
-                        let fixture = crate::fixture::Fixture::$adapter().await;
+                        let fixture = crate::fixture::Fixture::$plane().await;
                         crate::$module::$test(&fixture).await;
                     }
                 )*
@@ -32,7 +32,15 @@ macro_rules! suite {
     };
 }
 
-suite! { rskafka:
+/// The same functions against both planes.
+macro_rules! both_planes {
+    ($($tests:tt)*) => {
+        suite! { native: $($tests)* }
+        suite! { rskafka: $($tests)* }
+    };
+}
+
+both_planes! {
     admin {
         topics_are_created_described_and_deleted,
         creating_a_topic_twice_is_an_error_with_its_code,
@@ -101,39 +109,14 @@ suite! { rskafka:
         embedded_a_coordinator_that_is_never_there_is_an_error_in_time,
         embedded_a_call_without_an_answer_is_an_error_in_time,
     }
-    rskafka_limits {
-        a_null_header_stops_the_reading_after_what_is_before_it,
-        an_unknown_compression_stops_the_reading_with_a_remedy,
-        headers_that_cannot_be_written_are_named,
-    }
 }
 
-suite! { native:
-    reading {
-        reading_begins_at_the_offset_asked_for,
-        records_that_arrive_later_are_read,
-        a_record_larger_than_a_fetch_arrives,
-        a_feed_that_is_not_drained_stops_at_its_limit_while_another_goes_on,
-        a_closed_feed_is_not_read_for_any_more,
-        a_removed_partition_is_not_read_any_more,
-        an_offset_past_the_end_is_reported,
-        an_offset_before_the_start_is_reported,
-        a_recreated_topic_is_reported,
-        a_topic_that_is_missing_is_waited_for,
-    }
-    transactions {
-        committed_records_are_read_past_the_markers,
-        a_marker_at_the_end_is_passed_and_told,
-        an_open_transaction_is_waited_for_and_not_skipped,
-    }
-    gaps {
-        embedded_an_emptied_batch_is_passed,
-        embedded_many_emptied_batches_are_passed_and_told,
-        embedded_offsets_without_any_batch_are_passed,
-    }
-    outages {
-        embedded_a_dropped_connection_is_reported_once_and_survived,
-        embedded_a_broker_that_hangs_is_reported_in_time_and_survived,
-        embedded_a_restarted_broker_is_found_again,
+mod limits {
+    suite! { rskafka:
+            rskafka_limits {
+                a_null_header_stops_the_reading_after_what_is_before_it,
+                an_unknown_compression_stops_the_reading_with_a_remedy,
+                headers_that_cannot_be_written_are_named,
+            }
     }
 }

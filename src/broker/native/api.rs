@@ -3,8 +3,9 @@ use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
     ApiVersionsRequest, ConsumerGroupDescribeRequest, CreatePartitionsRequest, CreateTopicsRequest,
     DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    FetchRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest, ListGroupsRequest, ListOffsetsRequest,
-    MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
+    FetchRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, ListGroupsRequest,
+    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
+    ProduceRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -246,6 +247,30 @@ api! { FetchRequest "Fetch", 4 to 17:
 api! { OffsetForLeaderEpochRequest "OffsetForLeaderEpoch", 2 to 4:
     int32(2),
     structs(2, &[text(2), structs(2, &[int16(2), int32(2), int32(2), int64(2)])]),
+}
+
+// Batches of magic 2 since version 3. Version 10 brought the current leader in tagged fields, which metadata tells too.
+api! { ProduceRequest "Produce", 3 to 9:
+    structs(0, &[
+        text(0),
+        structs(0, &[
+            int32(0),
+            int16(0),
+            int64(0),
+            int64(2),
+            int64(5),
+            structs(8, &[int32(8), text(8)]),
+            text(8),
+        ]),
+    ]),
+    int32(1),
+}
+
+api! { InitProducerIdRequest "InitProducerId", 0 to 4:
+    int32(0),
+    int16(0),
+    int64(0),
+    int16(0),
 }
 
 #[cfg(test)]

@@ -24,12 +24,16 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseTopics,
 };
 use kafka_protocol::messages::offset_for_leader_epoch_response::{self, OffsetForLeaderTopicResult};
+use kafka_protocol::messages::produce_response::{
+    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+};
 use kafka_protocol::messages::{
     ApiVersionsResponse, BrokerId, ConsumerGroupDescribeResponse, CreatePartitionsResponse, CreateTopicsResponse,
     DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeConfigsResponse, DescribeGroupsResponse,
-    FetchResponse, FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, ListGroupsResponse,
-    ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse,
-    TopicName, api_versions_response, consumer_group_describe_response, describe_groups_response,
+    FetchResponse, FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, InitProducerIdResponse,
+    ListGroupsResponse, ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse, TopicName, api_versions_response, consumer_group_describe_response,
+    describe_groups_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -279,6 +283,24 @@ impl Sample for OffsetForLeaderEpochRequest {
     }
 }
 
+impl Sample for ProduceRequest {
+    fn sample(version: i16) -> ProduceResponse {
+        let mut partition = PartitionProduceResponse::default().with_index(1).with_base_offset(7);
+        if version >= 8 {
+            let record = BatchIndexAndErrorMessage::default().with_batch_index_error_message(Some(text()));
+            partition = partition.with_record_errors(two(record)).with_error_message(Some(text()));
+        }
+        let topic = TopicProduceResponse::default().with_name(topic()).with_partition_responses(two(partition));
+        ProduceResponse::default().with_responses(two(topic))
+    }
+}
+
+impl Sample for InitProducerIdRequest {
+    fn sample(_: i16) -> InitProducerIdResponse {
+        InitProducerIdResponse::default().with_producer_id(7.into()).with_producer_epoch(1)
+    }
+}
+
 /// The frame of an answer, correlation id 0.
 fn frame<R: Sample>(version: i16) -> BytesMut {
     let mut frame = BytesMut::new();
@@ -321,6 +343,8 @@ fn every_answer_is_read_to_its_end() {
     every_version_is_read_to_its_end::<ConsumerGroupDescribeRequest>();
     every_version_is_read_to_its_end::<FetchRequest>();
     every_version_is_read_to_its_end::<OffsetForLeaderEpochRequest>();
+    every_version_is_read_to_its_end::<ProduceRequest>();
+    every_version_is_read_to_its_end::<InitProducerIdRequest>();
 }
 
 #[test]
@@ -384,5 +408,7 @@ proptest! {
         survives::<ConsumerGroupDescribeRequest>(&changes, cut);
         survives::<FetchRequest>(&changes, cut);
         survives::<OffsetForLeaderEpochRequest>(&changes, cut);
+        survives::<ProduceRequest>(&changes, cut);
+        survives::<InitProducerIdRequest>(&changes, cut);
     }
 }
