@@ -77,6 +77,8 @@ pub enum OffsetSpec {
     /// The first offset whose record has this timestamp (milliseconds since the Unix epoch) or a later one; the end
     /// of the log where there is none.
     Timestamp(i64),
+    /// The offset of the record with the latest timestamp; the end of the log where there is none. Kafka 3.0 and later.
+    MaxTimestamp,
 }
 
 /// A committed offset, to be written or as read.
@@ -138,6 +140,14 @@ pub struct ConnectionSettings {
     pub metadata_max_age: Duration,
     /// The largest answer accepted, in bytes. Default 256 MiB.
     pub max_response_bytes: usize,
+    /// The largest request sent, in bytes. Default 100 MiB, which is what brokers accept
+    /// (`socket.request.max.bytes`).
+    pub max_request_bytes: usize,
+    /// How long to wait before the second attempt to connect to an address after one that failed; doubled with each
+    /// further one, give or take a fifth. Default 50 ms.
+    pub reconnect_backoff: Duration,
+    /// The longest wait between attempts to connect to an address. Default 1 s.
+    pub reconnect_backoff_max: Duration,
     /// How records are produced.
     pub produce: ProduceSettings,
 }
@@ -158,6 +168,9 @@ impl ConnectionSettings {
             max_decompressed_bytes: 128 << 20,
             metadata_max_age: Duration::from_secs(300),
             max_response_bytes: 256 << 20,
+            max_request_bytes: 100 << 20,
+            reconnect_backoff: Duration::from_millis(50),
+            reconnect_backoff_max: Duration::from_secs(1),
             produce: ProduceSettings::default(),
         }
     }

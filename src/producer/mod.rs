@@ -15,9 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
 use self::topic::Topic;
-#[cfg(feature = "rskafka")]
-use crate::broker::ConnectionSettings;
-use crate::broker::{BrokerError, Ports, ProduceSettings};
+use crate::broker::{BrokerError, ConnectionSettings, Ports, ProduceSettings, native};
 use crate::record::{ProducerRecord, TopicPartition};
 
 /// Where a record was appended.
@@ -52,15 +50,14 @@ struct Inner {
 }
 
 impl Producer {
-    /// Connects a producer of its own, on the current tokio runtime.
+    /// Connects a producer of its own over the native plane, on the current tokio runtime. For another plane:
+    /// [`Producer::new`] with the ports of [`Plane::connect`](crate::broker::Plane::connect).
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] where no address answers.
-    #[cfg(feature = "rskafka")]
     pub async fn connect(settings: ConnectionSettings) -> Result<Self, BrokerError> {
         let buffer_bytes = settings.produce.buffer_bytes;
-        let ports = crate::broker::rskafka::connect(settings).await?;
-        Ok(Self::with_buffer(ports, Handle::current(), buffer_bytes))
+        Ok(Self::with_buffer(native::connect(settings).await?.ports(), Handle::current(), buffer_bytes))
     }
 
     /// A producer over `ports` whose tasks run on `runtime`, with the default buffer.

@@ -26,7 +26,8 @@ pub(super) struct Topic {
 #[derive(Clone)]
 struct Partition {
     partition: TopicPartition,
-    queue: OnceLock<mpsc::UnboundedSender<Job>>,
+    /// Shared with the topic as it was known before, so that there is one worker.
+    queue: Arc<OnceLock<mpsc::UnboundedSender<Job>>>,
 }
 
 /// Where records without a key go now, and for how many bytes still.
@@ -41,7 +42,7 @@ impl Topic {
     pub(super) fn new(name: Arc<str>, partitions: i32, known: Option<&Self>) -> Self {
         let partition = |number: i32| match known.and_then(|known| known.partitions.get(number as usize)) {
             Some(known) => known.clone(),
-            None => Partition { partition: TopicPartition::new(Arc::clone(&name), number), queue: OnceLock::new() },
+            None => Partition { partition: TopicPartition::new(Arc::clone(&name), number), queue: Arc::default() },
         };
         Self {
             learned: Instant::now(),

@@ -64,7 +64,8 @@ impl Context {
 
 /// How many bytes a record takes, what surrounds it included.
 pub(super) fn size(record: &ProducerRecord) -> usize {
-    let headers: usize = record.headers.iter().map(|h| h.name.len() + h.value.as_ref().map_or(0, |v| v.len()) + 80).sum();
+    let headers: usize =
+        record.headers.iter().map(|h| h.name.len() + h.value.as_ref().map_or(0, |v| v.len()) + 80).sum();
     record.key.as_ref().map_or(0, |k| k.len()) + record.value.as_ref().map_or(0, |v| v.len()) + headers + 32
 }
 

@@ -51,7 +51,7 @@ fn ends_abort(header: &BatchHeader, batch: &[u8]) -> bool {
 }
 
 fn marker_key<'a>(header: &BatchHeader, batch: &'a [u8]) -> Option<&'a [u8]> {
-    let body = &batch[HEADER_LENGTH..];
+    let body = Some(&batch[HEADER_LENGTH..]).filter(|_| !header.is_compressed())?;
     let mut spans = Vec::new();
     walk(body, header, 0, i64::MIN, &mut spans).ok()?;
     spans.first()?.key.of(body).filter(|key| key.len() >= 4)

@@ -38,7 +38,7 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes the batches in `records`, a broker's answer for one partition, up to the first that can't be read. One that is
-/// cut off at the end is left out: the next answer brings it.
+/// cut off at the end is left out: the next answer brings it. Each step either moves on in `records` or is the last.
 pub(crate) fn decode(records: &Bytes, decoding: Decoding<'_>) -> Decoded {
     let Decoding { partition, topic_id, from, aborted, max_decompressed, share } = decoding;
     let mut decoder = Decoder {
@@ -49,6 +49,7 @@ pub(crate) fn decode(records: &Bytes, decoding: Decoding<'_>) -> Decoded {
         max_decompressed: max_decompressed.min(LARGEST_BUFFER),
         share,
         run: Run::default(),
+        from,
         covered: from,
         decoded: Decoded { batches: Vec::new(), next_offset: from, leader_epoch: None, damage: None },
     };
@@ -68,6 +69,7 @@ struct Decoder<'a> {
     share: Share,
     /// Uncompressed batches that will be one.
     run: Run,
+    from: i64,
     /// The offset up to which the batches in `decoded` reach.
     covered: i64,
     decoded: Decoded,
@@ -105,15 +107,14 @@ impl Decoder<'_> {
         }
         let header = match BatchHeader::read(rest) {
             Ok(header) => header,
-            // Cut off at the end.
-            Err(BatchError::TooShort(_)) => return None,
+            Err(BatchError::TooShort(_)) => return self.cut_off(at),
             Err(error) => {
                 let size = stated_size(rest, 0).filter(|&size| (HEADER_LENGTH..=rest.len()).contains(&size));
                 self.unreadable(at, size, Header::Unreadable, Unreadable::corrupt(error));
                 return None;
             }
         };
-        let batch = rest.get(..header.size)?;
+        let Some(batch) = rest.get(..header.size) else { return self.cut_off(at) };
         let Some(last_offset) = self.verified(at, &header, batch) else { return None };
         if let Err(unreadable) = self.take(at, &header, last_offset) {
             self.unreadable(at, Some(header.size), Header::Checked(&header), unreadable);
@@ -172,12 +173,27 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// The batch at `at` is not whole. At the end of others that is as it should be, but the first that was asked for always
+    /// comes whole: then its length is wrong, and without a word the reader would ask for it for ever.
+    fn cut_off(&mut self, at: usize) -> Option<usize> {
+        let there = self.records.len() - at;
+        if there > 0 && self.decoded.next_offset == self.from {
+            let reason =
+                format!("the first record batch is not whole: it states a length that the {there} bytes are not");
+            self.unreadable(at, None, Header::Unreadable, Unreadable::corrupt(reason));
+        }
+        None
+    }
+
     /// Messages of an old format at `at`: those below what was asked for are passed over, others are damage.
     fn old_format(&mut self, at: usize) -> Option<usize> {
         let (size, last_offset) = old_messages(&self.records[at..]);
         let asked = self.decoded.next_offset;
         if size > 0 && last_offset.is_some_and(|last| last < asked) {
             return Some(size);
+        }
+        if size == 0 && asked > self.from {
+            return None;
         }
         let end = if size > 0 { at + size } else { self.records.len() };
         let next_offset = last_offset.map(|last| last + 1);

@@ -14,6 +14,8 @@ mod header;
 mod records;
 mod run;
 mod scan;
+#[cfg(feature = "embedded")]
+mod stored;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -1,5 +1,7 @@
+mod codecs;
 mod damage;
 mod decoding;
+mod peers;
 mod round_trip;
 mod transactions;
 
