@@ -57,11 +57,7 @@ impl Patience {
     ///
     /// `due` is called soon after the first poll and when the time has come that it returned: something else is then to
     /// be done while the delivery waits.
-    pub(crate) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut due: impl FnMut(Instant) -> Option<Instant>,
-    ) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, mut due: impl FnMut(Instant) -> Option<Instant>) -> Poll<()> {
         if (self.waited || self.soon)
             && let Some(alarm) = self.armed(cx)
         {
@@ -151,7 +147,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_limit_nothing_is_cut_short() {
-        let (took, over) = waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
+        let (took, over) =
+            waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
         assert_eq!((took.as_secs(), over), (100_000, false));
     }
 
