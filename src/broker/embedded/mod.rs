@@ -41,6 +41,7 @@ mod fault;
 mod fuzz;
 mod groups;
 mod log;
+mod reply;
 mod request;
 #[cfg(test)]
 mod samples;
