@@ -103,6 +103,7 @@ impl Core {
     /// Takes one input at a time that never goes back, and says what is to be done.
     pub(crate) fn step(&mut self, now: Now, input: Input) -> Effects {
         let mut effects = Effects::default();
+        self.state.expire_transactions(now);
         match input {
             Input::Request(connection, request) => self.admit(now, connection, request, &mut effects),
             Input::Closed(connection) => {
@@ -117,7 +118,8 @@ impl Core {
             self.run(now, waiting, &mut effects);
         }
         self.wake_parked(now, &mut effects);
-        effects.wake_at = self.held.iter().chain(&self.parked).map(|waiting| waiting.until).min();
+        let waiting = self.held.iter().chain(&self.parked).map(|waiting| waiting.until);
+        effects.wake_at = waiting.chain(self.state.transactions.next_expiry()).min();
         effects
     }
 
@@ -203,6 +205,10 @@ impl Core {
             Body::InitProducerId(body) => reply.send(apis::init_producer_id::handle(state, &call, body)),
             Body::DescribeConfigs(body) => reply.send(apis::describe_configs::handle(state, &call, body)),
             Body::DeleteGroups(body) => reply.send(apis::delete_groups::handle(state, &call, body)),
+            Body::AddPartitionsToTxn(body) => reply.send(apis::add_partitions_to_txn::handle(state, &call, body)),
+            Body::AddOffsetsToTxn(body) => reply.send(apis::add_offsets_to_txn::handle(state, &call, body)),
+            Body::EndTxn(body) => reply.send(apis::end_txn::handle(state, &call, body)),
+            Body::TxnOffsetCommit(body) => reply.send(apis::txn_offset_commit::handle(state, &call, body)),
             Body::OffsetForLeaderEpoch(body) => reply.send(apis::offset_for_leader_epoch::handle(state, &call, body)),
             Body::AlterConfigs(body) => reply.send(apis::alter_configs::handle(state, &call, body)),
             Body::CreatePartitions(body) => reply.send(apis::create_partitions::handle(state, &call, body)),

@@ -182,8 +182,10 @@ fn first_array(api: Api, version: i16) -> Option<usize> {
         | Api::CreatePartitions
         | Api::DeleteGroups
         | Api::IncrementalAlterConfigs
+        | Api::AddPartitionsToTxn
+        | Api::TxnOffsetCommit
         | Api::DescribeTopicPartitions => Some(4),
-        Api::InitProducerId | Api::DescribeCluster => None,
+        Api::InitProducerId | Api::DescribeCluster | Api::AddOffsetsToTxn | Api::EndTxn => None,
     }
 }
 
@@ -204,6 +206,7 @@ macro_rules! throttled {
 }
 
 throttled! {
+    AddOffsetsToTxnResponse, AddPartitionsToTxnResponse, EndTxnResponse, TxnOffsetCommitResponse,
     AlterConfigsResponse, ApiVersionsResponse, CreatePartitionsResponse, CreateTopicsResponse, DeleteGroupsResponse,
     DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse,
     DescribeGroupsResponse, DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorResponse,
