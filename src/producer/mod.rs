@@ -15,9 +15,7 @@ pub use error::ProducerError;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-#[cfg(feature = "rskafka")]
-use crate::broker::ConnectionSettings;
-use crate::broker::{BrokerError, Ports};
+use crate::broker::{BrokerError, ConnectionSettings, Ports, native};
 use crate::record::{ProducerRecord, TopicPartition};
 
 /// Where a record was appended.
@@ -48,13 +46,13 @@ struct Inner {
 const METADATA_AGE: Duration = Duration::from_secs(300);
 
 impl Producer {
-    /// Connects a producer of its own, on the current tokio runtime.
+    /// Connects a producer of its own over the native plane, on the current tokio runtime. For another plane:
+    /// [`Producer::new`] with the ports of [`Plane::connect`](crate::broker::Plane::connect).
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] where no address answers.
-    #[cfg(feature = "rskafka")]
     pub async fn connect(settings: ConnectionSettings) -> Result<Self, BrokerError> {
-        Ok(Self::new(crate::broker::rskafka::connect(settings).await?, Handle::current()))
+        Ok(Self::new(native::connect(settings).await?.ports(), Handle::current()))
     }
 
     /// A producer over `ports` whose tasks run on `runtime`.
