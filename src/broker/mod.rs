@@ -21,6 +21,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use batch::Compression;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use batch::decode_answer;
 pub use error::{BrokerError, ErrorCode};
 pub use feed::{Feed, SourceProblem};
 pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
