@@ -48,14 +48,14 @@ impl Pool {
         Self { state: Mutex::new(State { links: HashMap::new(), backoffs }) }
     }
 
-    /// Any open connection for `purpose`.
+    /// The open connection for `purpose` that has least to do.
     pub(super) fn open(&self, purpose: Purpose) -> Option<Arc<Connection>> {
         let state = self.lock();
         let open = |(key, link): (&(String, Purpose), &Link)| match link {
             Link::Open(connection) if key.1 == purpose && !connection.is_closed() => Some(Arc::clone(connection)),
             _ => None,
         };
-        state.links.iter().find_map(open)
+        state.links.iter().filter_map(open).min_by_key(|connection| connection.load())
     }
 
     /// The connection to `address` for `purpose`: the one that is there, or on its way, else the one that `open` makes, once
