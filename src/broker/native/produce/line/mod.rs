@@ -66,12 +66,12 @@ struct Numbering {
 }
 
 /// Whether a numbered batch was given up, so that no number after it can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     None,
-    /// The broker refuses what comes after it because of that.
+    /// That batch will never be in the log, nor will what was sent behind it under the same epoch.
     Explained,
-    /// The broker's idea of the numbers differs from ours, and we don't know since when.
+    /// That batch may be in the log, or still arrive there from a connection that was lost, and let in what was sent behind it.
     Unexplained,
 }
 

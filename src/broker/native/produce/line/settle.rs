@@ -16,9 +16,12 @@ impl<R, T> Line<R, T> {
                 self.misnumbered(index, error, id_is_spent, at, done);
             }
             Fate::BadRecords(_) if self.flight[index].calls.len() > 1 => self.take_apart(index),
-            Fate::BadRecords(error) | Fate::Refused(error) | Fate::Misnumbered { error, .. } => {
+            Fate::BadRecords(error) => {
+                // What was sent before without an answer was refused for the same.
+                self.flight[index].doubt = false;
                 self.give_up_batch(index, &error, done);
             }
+            Fate::Refused(error) | Fate::Misnumbered { error, .. } => self.give_up_batch(index, &error, done),
         }
     }
 
@@ -38,12 +41,11 @@ impl<R, T> Line<R, T> {
 
     fn again(&mut self, index: usize, error: BrokerError, doubt: bool, (now, random): (Instant, f64)) {
         let batch = &mut self.flight[index];
+        batch.status = Status::Waiting;
+        batch.doubt |= doubt;
         if batch.calls.is_empty() {
             // Nobody waits for it any more.
             self.remove(index);
-        } else {
-            batch.status = Status::Waiting;
-            batch.doubt |= doubt;
         }
         // The batches of one connection fail together, which is one failure.
         if self.resume.is_none_or(|resume| resume <= now) {
@@ -83,9 +85,8 @@ impl<R, T> Line<R, T> {
         if batch.calls.is_empty() {
             self.remove(index);
         } else if batch.doubt && self.gap != Gap::Explained {
-            // It was sent before, without an answer, and what the broker remembers is not what we do.
+            // It was sent before, without an answer, and may still arrive there together with what the broker misses now.
             self.give_up_batch(index, &fate_unknown(error), done);
-            self.gap = Gap::Unexplained;
         } else {
             batch.status = Status::Unnumbered;
             batch.doubt = false;
@@ -105,7 +106,7 @@ impl<R, T> Line<R, T> {
             batch.add(call);
             self.flight.insert(index + place, batch);
         }
-        self.leave_gap();
+        self.gap = self.gap.max(Gap::Explained);
     }
 
     /// Ends all calls of a batch with an error.
@@ -117,13 +118,8 @@ impl<R, T> Line<R, T> {
     }
 
     fn remove(&mut self, index: usize) {
-        self.flight.remove(index);
-        self.leave_gap();
-    }
-
-    fn leave_gap(&mut self) {
-        if self.limits.numbered && self.gap == Gap::None {
-            self.gap = Gap::Explained;
+        if let Some(removed) = self.flight.remove(index) {
+            self.gap = self.gap.max(if removed.doubt { Gap::Unexplained } else { Gap::Explained });
         }
     }
 
@@ -181,7 +177,7 @@ impl<R, T> Line<R, T> {
         while self.flight.front().is_some_and(|batch| batch.status == Status::Done) {
             self.flight.pop_front();
         }
-        if self.gap == Gap::None {
+        if !self.limits.numbered || self.gap == Gap::None {
             return;
         }
         for batch in &mut self.flight {
