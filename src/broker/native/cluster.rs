@@ -81,7 +81,10 @@ impl Cluster {
                     causes.push(format!("{address}: {error}"));
                     refused.get_or_insert(error);
                 }
-                Err(_) => causes.push(format!("{address}: {}", no_connection_within(share))),
+                Err(_) => {
+                    let cause = self.pool.failure(address).unwrap_or_else(|| no_connection_within(share));
+                    causes.push(format!("{address}: {cause}"));
+                }
             }
         }
         // What somebody must change says more than that others cannot be reached.
@@ -139,7 +142,11 @@ impl Cluster {
             // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
             Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(format!("{address}: {cause}"))),
             Ok(Err(NoConnection::ForGood(error))) => Err(error),
-            Err(_) => Err(call.timeout()),
+            // Out of time while waiting for another attempt: why there must be one says more.
+            Err(_) => match self.pool.failure(address) {
+                Some(cause) => Err(call.connection(format!("{address}: {cause}"))),
+                None => Err(call.timeout()),
+            },
         }
     }
 

@@ -57,6 +57,11 @@ impl Connection {
         self.pending.is_closed()
     }
 
+    /// Orders connections by how soon one may expect an answer.
+    pub(super) fn load(&self) -> (bool, usize) {
+        self.pending.load()
+    }
+
     /// Ends the connection; what is under way fails with `cause`.
     pub(super) fn close(&self, cause: &str) {
         self.pending.close(cause);
