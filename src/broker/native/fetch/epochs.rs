@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use super::super::call::Call;
 use super::super::connection::Connection;
 use super::super::topics::topic_name;
-use super::message::Then;
+use super::message::{Doubt, Then};
 use super::reading::Reading;
-use crate::broker::{BrokerError, ErrorCode, SourceProblem};
+use crate::broker::{BrokerError, ErrorCode};
 use crate::record::TopicPartition;
 
 /// What a leader says of the epochs of what was fetched: the error code, and the offset at which the epoch ends in its
@@ -60,8 +60,8 @@ pub(super) fn judge(reading: &mut Reading, ends: &EpochEnds) -> Option<Then> {
     }
     match ends.get(&reading.partition) {
         Some((0, end)) if (0..asked).contains(end) => {
-            reading.stop(SourceProblem::LogTruncated { asked, diverged_at: *end });
-            Some(Then::End)
+            reading.unvalidated = true;
+            Some(Then::Doubt(Doubt::Truncated { diverged_at: *end }))
         }
         // A leader that does not know the epoch has nothing to compare with.
         Some((0, _)) | None => None,

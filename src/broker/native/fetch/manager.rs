@@ -12,9 +12,9 @@ use super::super::cluster::Cluster;
 use super::super::leaders::Leader;
 use super::backoff;
 use super::broker::BrokerLoop;
-use super::message::{Command, Order, Report, Then};
+use super::doubts;
+use super::message::{Command, Doubt, Order, Report, Then};
 use super::placing::{Place, place};
-use super::range;
 use super::reading::Reading;
 use crate::broker::{BoxFuture, BrokerError, SourceProblem};
 use crate::record::TopicPartition;
@@ -153,7 +153,7 @@ impl Manager {
                     // Nobody may remove the partition for long: its feed is not to be kept for that.
                     Then::End => reading.outlet.shut(),
                     Then::Again { due, stale } => self.wait(reading, due, stale.then(Instant::now)),
-                    Then::JudgeRange => self.judge_range(reading),
+                    Then::Doubt(doubt) => self.resolve(reading, doubt),
                 }
             }
         }
@@ -171,10 +171,10 @@ impl Manager {
         }
     }
 
-    fn judge_range(&self, mut reading: Reading) {
+    fn resolve(&self, mut reading: Reading, doubt: Doubt) {
         let (cluster, sender) = (Arc::clone(&self.cluster), self.sender.clone());
         tokio::spawn(async move {
-            let then = range::judge(cluster, &mut reading).await;
+            let then = doubts::resolve(cluster, &mut reading, doubt).await;
             let _ = sender.send(Report::Back { broker: None, reading, then });
         });
     }

@@ -5,13 +5,15 @@ use tokio::time::Instant;
 
 use super::super::Native;
 use super::super::cluster::Cluster;
-use super::message::Then;
+use super::message::{Doubt, Then};
 use super::reading::Reading;
 use crate::broker::{Admin, BrokerError, ErrorCode, OffsetSpec, SourceProblem};
 
-/// A broker says that the offset is not in the log: asks the leader where that begins and ends, and ends the reading if it
-/// is so.
-pub(super) async fn judge(cluster: Arc<Cluster>, reading: &mut Reading) -> Then {
+/// Asks the leader about a doubt, and ends the reading if that is right.
+///
+/// It may only look so: fetches that name topics by name find offsets and epochs of a topic that was created anew, whose log
+/// is another one.
+pub(super) async fn resolve(cluster: Arc<Cluster>, reading: &mut Reading, doubt: Doubt) -> Then {
     let native = Native { cluster, runtime: Handle::current() };
     let asked = reading.position.offset;
     let bounds = bounds(&native, reading).await;
@@ -20,16 +22,21 @@ pub(super) async fn judge(cluster: Arc<Cluster>, reading: &mut Reading) -> Then 
     if matches!((reading.topic_id, found), (Some(known), Some(found)) if known != found) {
         return Then::Again { due: Instant::now(), stale: true };
     }
-    let pause = match bounds {
-        Ok((start, end)) if !(start..=end).contains(&asked) => {
-            let problem = SourceProblem::OffsetOutOfRange { asked, log_start: Some(start), log_end: Some(end) };
-            reading.stop(problem);
-            return Then::End;
+    let problem = match (bounds, doubt) {
+        (Ok(_), Doubt::Truncated { diverged_at }) => SourceProblem::LogTruncated { asked, diverged_at },
+        (Ok((start, end)), Doubt::OutOfRange) if !(start..=end).contains(&asked) => {
+            SourceProblem::OffsetOutOfRange { asked, log_start: Some(start), log_end: Some(end) }
         }
         // A follower, or a leader that has just begun, knew less.
-        Ok(_) => reading.failed(reading.response(ErrorCode::OFFSET_OUT_OF_RANGE)),
-        Err(error) => reading.failed(error),
+        (Ok(_), Doubt::OutOfRange) => return again(reading, reading.response(ErrorCode::OFFSET_OUT_OF_RANGE)),
+        (Err(error), _) => return again(reading, error),
     };
+    reading.stop(problem);
+    Then::End
+}
+
+fn again(reading: &mut Reading, error: BrokerError) -> Then {
+    let pause = reading.failed(error);
     Then::Again { due: Instant::now() + pause, stale: true }
 }
 
