@@ -1,5 +1,7 @@
 //! Logs that are cut back, begin later, or become other logs.
 
+use std::time::Duration;
+
 use bezoar::broker::{ReadIsolation, SourceProblem};
 use bezoar::embedded::{Api, BatchWriter, Fault};
 use bezoar::record::TopicPartition;
@@ -87,6 +89,27 @@ async fn a_topic_created_anew_is_reported_also_where_fetches_know_only_names() {
         assert_eq!(reading.stopped().await, SourceProblem::TopicRecreated, "version {version}");
         assert!(reading.feed.front().is_none(), "version {version}");
     }
+}
+
+#[tokio::test]
+async fn a_topic_created_anew_during_a_pause_is_not_taken_for_the_old_one() {
+    let broker = broker().await;
+    let spy = Spy::on(&broker).most_fetch(11);
+    let source = spy.source(|settings| settings.fetch_max_bytes = 1).await;
+    append(&broker, &orders(0), vec!["x".repeat(1_000); 10]);
+    let reading = Reading::begin_within(&source, &broker, &orders(0), 0, 1_500);
+    let other = Reading::begin(&source, &broker, &orders(1), 0);
+    eventually("the feed is full", || reading.feed.credit() == Some(0)).await;
+    broker.recreate_topic("orders").unwrap();
+    append(&broker, &orders(0), vec!["new"; 20]);
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    while let Some(batch) = reading.feed.front() {
+        assert!(batch.iter().all(|record| record.value() != Some(b"new")));
+        reading.feed.pop_front();
+    }
+    assert_eq!(reading.stopped().await, SourceProblem::TopicRecreated);
+    assert!(reading.feed.front().is_none(), "nothing of the new topic");
+    assert_eq!(other.stopped().await, SourceProblem::TopicRecreated);
 }
 
 #[tokio::test]

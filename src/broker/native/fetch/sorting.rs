@@ -36,7 +36,7 @@ pub(super) fn sort(
         .values()
         .filter_map(|held| Some((held.reading.topic_id?, held.reading.partition.shared_topic())))
         .collect();
-    let mut sorted = Sorted::default();
+    let (mut sorted, now) = (Sorted::default(), Instant::now());
     for topic in answer.responses {
         let name = if topic.topic_id.is_nil() {
             Some(Arc::from(&*topic.topic.0))
@@ -54,6 +54,7 @@ pub(super) fn sort(
             match take(&mut held.reading, data, settings) {
                 Ok(chunk) => {
                     held.answered = true;
+                    held.heard = now;
                     if let Some(chunk) = chunk {
                         held.undecoded = chunk.records.len();
                         held.served = turn;
@@ -68,6 +69,7 @@ pub(super) fn sort(
         // What was asked for and is not in the answer has no news.
         if held.asked.take() == Some(held.reading.position.offset) {
             held.answered = true;
+            held.heard = now;
             held.reading.succeeded();
         }
     }
