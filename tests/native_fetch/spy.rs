@@ -144,10 +144,10 @@ async fn answers(
         };
         if key == ApiKey::ApiVersions as i16 {
             frame = with_limit(frame.freeze(), version, seen.lock().unwrap().most_fetch);
-        } else if key == ApiKey::Fetch as i16 {
-            if let Some(tamper) = &mut seen.lock().unwrap().tamper {
-                tamper(&mut frame);
-            }
+        } else if key == ApiKey::Fetch as i16
+            && let Some(tamper) = &mut seen.lock().unwrap().tamper
+        {
+            tamper(&mut frame);
         }
         send(&mut to, &frame).await?;
     }

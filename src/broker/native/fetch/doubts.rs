@@ -4,6 +4,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::super::Native;
+use super::super::call::Call;
 use super::super::cluster::Cluster;
 use super::message::{Doubt, Then};
 use super::reading::Reading;
@@ -17,7 +18,11 @@ pub(super) async fn resolve(cluster: Arc<Cluster>, reading: &mut Reading, doubt:
     let native = Native { cluster, runtime: Handle::current() };
     let asked = reading.position.offset;
     let bounds = bounds(&native, reading).await;
-    // Asking for the leader has brought fresh metadata.
+    let topic = reading.partition.topic().to_owned();
+    let call = Call::new(format!("reading metadata of {topic}"), native.cluster.settings.request_timeout);
+    if let Err(error) = native.cluster.refresh(&call, &[topic]).await {
+        return again(reading, error);
+    }
     let found = native.cluster.leaders.of(&reading.partition).and_then(|found| found.ok()?.topic_id);
     if matches!((reading.topic_id, found), (Some(known), Some(found)) if known != found) {
         return Then::Again { due: Instant::now(), stale: true };

@@ -62,7 +62,7 @@ mod tests {
 
     /// What brokers said: the leaders of the partitions of a topic, -1 for none.
     fn leaders(id: Uuid, code: i16, brokers: &[i32]) -> Leaders {
-        let leaders = Leaders::default();
+        let leaders = Leaders::new(Duration::from_secs(60));
         let partitions = brokers.iter().zip(0..).map(|(broker, number)| {
             MetadataResponsePartition::default().with_partition_index(number).with_leader_id(BrokerId(*broker))
         });
@@ -88,7 +88,7 @@ mod tests {
             }
             assert_eq!(judge(&leaders, id, Some(Instant::now() + Duration::from_secs(1))), Place::Ask);
         }
-        assert_eq!(judge(&Leaders::default(), Some(ID), None), Place::Ask);
+        assert_eq!(judge(&Leaders::new(Duration::from_secs(60)), Some(ID), None), Place::Ask);
     }
 
     #[test]
