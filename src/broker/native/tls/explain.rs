@@ -51,6 +51,9 @@ fn alerted(alert: AlertDescription, has_certificate: bool) -> String {
         _ if about_certificate => format!(
             "the broker requires a client certificate, and none is set: set security.tls.client_certificate_file and client_key_file ({alert:?})"
         ),
+        AlertDescription::DecryptError | AlertDescription::IllegalParameter if has_certificate => format!(
+            "the broker cannot verify this client's signature: is security.tls.client_key_file the key of the client certificate? ({alert:?})"
+        ),
         AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure => format!(
             "the broker has no version or cipher suite of TLS in common with this client, or requires a client certificate ({alert:?})"
         ),
