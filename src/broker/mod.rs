@@ -20,6 +20,7 @@ pub mod embedded;
 pub mod native;
 #[cfg(feature = "rskafka")]
 pub mod rskafka;
+pub mod security;
 
 use std::future::Future;
 use std::pin::Pin;
