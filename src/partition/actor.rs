@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::context::{PartitionContext, TopicLimits};
+use super::context::{CorruptBatches, PartitionContext, TopicLimits};
 use super::deliver::{Attempt, Delivered};
 use super::error::PartitionError;
 use super::judge::{Judged, judge};
@@ -14,6 +14,7 @@ use super::patience::Patience;
 use super::progress::Progress;
 use super::turn::Turn;
 use crate::broker::Feed;
+use crate::classifier::Evidence;
 use crate::handler::{Decoder, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
 use crate::isolation::guard::{Contained, Guarded};
 use crate::record::{Record, RecordBatch};
@@ -148,6 +149,15 @@ where
         state: &mut PartitionState<D, F::Handler>,
         batch: &RecordBatch,
     ) -> Result<bool, PartitionError> {
+        if let (Some(reason), CorruptBatches::Stop) = (batch.damage(), self.context.corrupt_batches) {
+            let (partition, from, to) = (batch.partition(), self.ownership.position(), batch.next_offset());
+            (self.halt)(format!(
+                "offsets {from} to {} of {partition} cannot be read and the policy is to stop there: {reason}",
+                to - 1
+            ));
+            self.ownership.stop();
+            return Ok(false);
+        }
         for index in batch.index_of(self.ownership.position())..batch.len() {
             if self.ownership.is_stopping() || self.context.closed.load(Ordering::Acquire) {
                 return Ok(false);
@@ -223,6 +233,10 @@ where
         let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
             return Delivered::Gone("the handler is gone".to_owned());
         };
+        if let Some((next_offset, reason)) = record.unreadable() {
+            // Nothing to deliver: it goes the way of a record whose delivery failed.
+            return Delivered::Failed(Box::new(Evidence::corrupt((record.offset(), next_offset), reason)));
+        }
         let retry = self.ownership.retry(record.offset());
         let attempt = Attempt {
             hooks: &self.context.hooks,

@@ -16,6 +16,7 @@ mod progress;
 mod runtime;
 mod turn;
 
+pub use context::CorruptBatches;
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 #[cfg(feature = "testing")]
 pub(crate) use deliver::{Attempt, Delivered};

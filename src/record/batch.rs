@@ -1,11 +1,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use uuid::Uuid;
 
-use super::headers::{HeaderRef, Headers, encode_headers};
+use super::headers::Headers;
 use super::position::{RecordId, TopicPartition};
+use super::span::{LARGEST_BUFFER, Slice, Span};
 
 /// Records of one partition in ascending offset order, all views of one shared buffer. Cheap to clone.
 #[derive(Clone)]
@@ -20,30 +21,8 @@ struct BatchData {
     spans: Vec<Span>,
     next_offset: i64,
     damage: Option<Box<str>>,
-}
-
-/// Where one record lies in the buffer.
-struct Span {
-    offset: i64,
-    timestamp: i64,
-    key: Slice,
-    value: Slice,
-    headers: Slice,
-}
-
-/// A range of the buffer; `NULL` is Kafka's null, which differs from an empty range.
-#[derive(Clone, Copy)]
-struct Slice {
-    start: u32,
-    length: u32,
-}
-
-const NULL: u32 = u32::MAX;
-
-impl Slice {
-    fn of(self, buffer: &Bytes) -> Option<&[u8]> {
-        (self.length != NULL).then(|| &buffer[self.start as usize..(self.start + self.length) as usize])
-    }
+    /// The bytes that the buffer holds in memory: at least its length.
+    held: usize,
 }
 
 impl RecordBatch {
@@ -61,12 +40,25 @@ impl RecordBatch {
         raw: Bytes,
         reason: impl Into<Box<str>>,
     ) -> Self {
-        let none = Slice { start: 0, length: NULL };
-        let value = Slice { start: 0, length: raw.len() as u32 };
-        let headers = Slice { start: 0, length: 0 };
-        let spans = vec![Span { offset, timestamp: -1, key: none, value, headers }];
+        let raw = raw.slice(..raw.len().min(LARGEST_BUFFER));
+        let value = Slice::new(0, Some(raw.len()));
+        let spans = vec![Span { offset, timestamp: -1, key: Slice::new(0, None), value }];
         let damage = Some(reason.into());
-        Self { data: Arc::new(BatchData { partition, topic_id, buffer: raw, spans, next_offset, damage }) }
+        let held = raw.len();
+        Self { data: Arc::new(BatchData { partition, topic_id, buffer: raw, spans, next_offset, damage, held }) }
+    }
+
+    /// Records that lie in `buffer`, which holds `held` bytes in memory, at `spans`, whose offsets ascend. `next_offset` is
+    /// that after the range of the log that was read for it.
+    pub(crate) fn from_spans(
+        partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        (buffer, held): (Bytes, usize),
+        spans: Vec<Span>,
+        next_offset: i64,
+    ) -> Self {
+        let next_offset = spans.last().map_or(next_offset, |last| next_offset.max(last.offset + 1));
+        Self { data: Arc::new(BatchData { partition, topic_id, buffer, spans, next_offset, damage: None, held }) }
     }
 
     /// Why the range of the log that this batch stands for cannot be read; `None` for ordinary records.
@@ -75,6 +67,7 @@ impl RecordBatch {
     }
 
     /// How many records the batch holds; may be 0 where a range of the log holds none (markers, compacted gaps).
+    #[inline]
     pub fn len(&self) -> usize {
         self.data.spans.len()
     }
@@ -89,12 +82,14 @@ impl RecordBatch {
         self.data.next_offset
     }
 
-    /// What the batch costs in memory, in bytes; feeds are bounded by it.
+    /// What the batch costs in memory, in bytes; feeds are bounded by it. Of a buffer that it shares with other batches,
+    /// its own part.
     pub fn cost(&self) -> usize {
-        self.data.buffer.len() + self.data.spans.len() * size_of::<Span>() + size_of::<BatchData>()
+        self.data.held + self.data.spans.capacity() * size_of::<Span>() + size_of::<BatchData>()
     }
 
     /// The record at `index`, or `None` past the end.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Record> {
         (index < self.len()).then(|| Record { data: Arc::clone(&self.data), index: index as u32 })
     }
@@ -116,71 +111,6 @@ impl fmt::Debug for RecordBatch {
     }
 }
 
-/// Collects records into a [`RecordBatch`]; for broker adapters and tests.
-#[derive(Debug)]
-pub struct RecordBatchBuilder {
-    partition: TopicPartition,
-    topic_id: Option<Uuid>,
-    buffer: BytesMut,
-    spans: Vec<Span>,
-}
-
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Span({})", self.offset)
-    }
-}
-
-impl RecordBatchBuilder {
-    /// Starts a batch for `partition`; `topic_id` as the broker gave it, if it did.
-    pub fn new(partition: TopicPartition, topic_id: Option<Uuid>) -> Self {
-        Self { partition, topic_id, buffer: BytesMut::new(), spans: Vec::new() }
-    }
-
-    /// Appends a record. `timestamp` is in milliseconds since the Unix epoch; offsets must ascend.
-    pub fn push<'a>(
-        &mut self,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        headers: impl ExactSizeIterator<Item = HeaderRef<'a>>,
-    ) {
-        let key = self.put(key);
-        let value = self.put(value);
-        let start = self.buffer.len();
-        encode_headers(&mut self.buffer, headers);
-        let headers = Slice { start: start as u32, length: (self.buffer.len() - start) as u32 };
-        self.spans.push(Span { offset, timestamp, key, value, headers });
-    }
-
-    fn put(&mut self, bytes: Option<&[u8]>) -> Slice {
-        let start = self.buffer.len() as u32;
-        match bytes {
-            Some(bytes) => {
-                self.buffer.put_slice(bytes);
-                Slice { start, length: bytes.len() as u32 }
-            }
-            None => Slice { start, length: NULL },
-        }
-    }
-
-    /// Ends the batch. `next_offset` is the offset after the range of the log that was read for it.
-    pub fn build(self, next_offset: i64) -> RecordBatch {
-        let last = self.spans.last().map_or(next_offset, |span| span.offset + 1);
-        RecordBatch {
-            data: Arc::new(BatchData {
-                partition: self.partition,
-                topic_id: self.topic_id,
-                buffer: self.buffer.freeze(),
-                spans: self.spans,
-                next_offset: next_offset.max(last),
-                damage: None,
-            }),
-        }
-    }
-}
-
 /// One record as Kafka stores it: a cheap view of its batch. Key and value tell null (`None`) from empty.
 #[derive(Clone)]
 pub struct Record {
@@ -189,8 +119,14 @@ pub struct Record {
 }
 
 impl Record {
+    #[inline]
     fn span(&self) -> &Span {
         &self.data.spans[self.index as usize]
+    }
+
+    /// If it stands for a range of the log that cannot be read: the offset after the range, and why.
+    pub(crate) fn unreadable(&self) -> Option<(i64, &str)> {
+        self.data.damage.as_deref().map(|reason| (self.data.next_offset, reason))
     }
 
     /// The partition it was read from.
@@ -199,21 +135,25 @@ impl Record {
     }
 
     /// Its offset.
+    #[inline]
     pub fn offset(&self) -> i64 {
         self.span().offset
     }
 
     /// Its timestamp in milliseconds since the Unix epoch; may be negative.
+    #[inline]
     pub fn timestamp(&self) -> i64 {
         self.span().timestamp
     }
 
     /// Its key.
+    #[inline]
     pub fn key(&self) -> Option<&[u8]> {
         self.span().key.of(&self.data.buffer)
     }
 
     /// Its value; `None` is a tombstone.
+    #[inline]
     pub fn value(&self) -> Option<&[u8]> {
         self.span().value.of(&self.data.buffer)
     }
@@ -229,8 +169,9 @@ impl Record {
     }
 
     /// Its headers, in order.
+    #[inline]
     pub fn headers(&self) -> Headers<'_> {
-        Headers::from_encoded(self.span().headers.of(&self.data.buffer).unwrap_or_default())
+        Headers::from_encoded(self.span().headers(&self.data.buffer))
     }
 
     /// What identifies it for good.

@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
+
+use super::varint::{put_run, put_varint, read_run, read_varint};
 
 /// One header of a record, owned. Names need not be unique; a null value differs from an empty one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,6 +22,10 @@ impl Header {
     /// A header whose value is null.
     pub fn null(name: impl Into<Bytes>) -> Self {
         Self { name: name.into(), value: None }
+    }
+
+    pub(crate) fn borrowed(&self) -> HeaderRef<'_> {
+        HeaderRef { name: &self.name, value: self.value.as_deref() }
     }
 }
 
@@ -58,6 +64,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Iterates over all headers, first to last.
+    #[inline]
     pub fn iter(&self) -> HeadersIter<'a> {
         let mut rest = self.encoded;
         let left = read_varint(&mut rest).unwrap_or(0);
@@ -94,6 +101,7 @@ impl<'a> IntoIterator for Headers<'a> {
     type Item = HeaderRef<'a>;
     type IntoIter = HeadersIter<'a>;
 
+    #[inline]
     fn into_iter(self) -> HeadersIter<'a> {
         self.iter()
     }
@@ -109,6 +117,7 @@ pub struct HeadersIter<'a> {
 impl<'a> Iterator for HeadersIter<'a> {
     type Item = HeaderRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<HeaderRef<'a>> {
         if self.left <= 0 {
             return None;
@@ -123,64 +132,20 @@ impl<'a> Iterator for HeadersIter<'a> {
 }
 
 impl<'a> HeadersIter<'a> {
+    #[inline]
     fn read(&mut self) -> Option<HeaderRef<'a>> {
-        let name = read_bytes(&mut self.rest)??;
-        let value = read_bytes(&mut self.rest)?;
+        let name = read_run(&mut self.rest)??;
+        let value = read_run(&mut self.rest)?;
         Some(HeaderRef { name, value })
     }
-}
-
-/// Reads a length-prefixed run of bytes; the inner `None` is a null (negative length).
-fn read_bytes<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let length = read_varint(rest)?;
-    if length < 0 {
-        return Some(None);
-    }
-    let length = usize::try_from(length).ok()?;
-    if length > rest.len() {
-        return None;
-    }
-    let (bytes, after) = rest.split_at(length);
-    *rest = after;
-    Some(Some(bytes))
-}
-
-/// Reads a zigzag varint of at most 10 bytes.
-fn read_varint(rest: &mut &[u8]) -> Option<i64> {
-    let mut value = 0u64;
-    for shift in (0..70).step_by(7) {
-        let (&byte, after) = rest.split_first()?;
-        *rest = after;
-        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return Some(((value >> 1) as i64) ^ -((value & 1) as i64));
-        }
-    }
-    None
-}
-
-fn put_varint(buffer: &mut BytesMut, value: i64) {
-    let mut zigzag = ((value << 1) ^ (value >> 63)) as u64;
-    while zigzag >= 0x80 {
-        buffer.put_u8(zigzag as u8 | 0x80);
-        zigzag >>= 7;
-    }
-    buffer.put_u8(zigzag as u8);
 }
 
 /// Appends headers to `buffer` in the encoding that [`Headers::from_encoded`] reads.
 pub(crate) fn encode_headers<'a>(buffer: &mut BytesMut, headers: impl ExactSizeIterator<Item = HeaderRef<'a>>) {
     put_varint(buffer, headers.len() as i64);
     for header in headers {
-        put_varint(buffer, header.name.len() as i64);
-        buffer.put_slice(header.name);
-        match header.value {
-            Some(value) => {
-                put_varint(buffer, value.len() as i64);
-                buffer.put_slice(value);
-            }
-            None => put_varint(buffer, -1),
-        }
+        put_run(buffer, Some(header.name));
+        put_run(buffer, header.value);
     }
 }
 
@@ -195,7 +160,7 @@ mod tests {
         fn headers_round_trip(list in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..20), prop::option::of(prop::collection::vec(any::<u8>(), 0..200))), 0..12)) {
             let owned: Vec<Header> = list.into_iter().map(|(name, value)| Header { name: name.into(), value: value.map(Bytes::from) }).collect();
             let mut buffer = BytesMut::new();
-            encode_headers(&mut buffer, owned.iter().map(|h| HeaderRef { name: &h.name, value: h.value.as_deref() }));
+            encode_headers(&mut buffer, owned.iter().map(Header::borrowed));
             prop_assert_eq!(Headers::from_encoded(&buffer).to_vec(), owned);
         }
 

@@ -4,11 +4,17 @@
 //! copied, reordered or dropped: keys and values tell null from empty, headers keep order, duplicates and nulls.
 
 mod batch;
+mod builder;
 mod headers;
 mod position;
 mod produced;
+mod span;
+pub(crate) mod varint;
 
-pub use batch::{Record, RecordBatch, RecordBatchBuilder};
+pub use batch::{Record, RecordBatch};
+pub use builder::RecordBatchBuilder;
+pub(crate) use headers::encode_headers;
 pub use headers::{Header, HeaderRef, Headers, HeadersIter};
 pub use position::{RecordId, TopicPartition};
 pub use produced::ProducerRecord;
+pub(crate) use span::{LARGEST_BUFFER, Slice, Span};

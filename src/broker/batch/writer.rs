@@ -1,7 +1,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::header::HEADER_LENGTH;
-use super::varint::{put_run, put_varint};
+use super::codec::{Compression, compress};
+use super::fields::RecordFields;
+use super::header::{BatchHeader, HEADER_LENGTH};
 use crate::record::Header;
 
 /// Writes one record batch of magic 2, of any kind that Kafka may hold: for tests that lay down what a producer
@@ -24,6 +25,7 @@ pub struct BatchWriter {
     last_offset_delta: Option<i32>,
     timestamp: i64,
     producer: (i64, i16, i32),
+    compression: Compression,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +46,14 @@ impl Default for BatchWriter {
 impl BatchWriter {
     /// An empty batch of a producer without idempotence; its timestamps are 0 until [`timestamp`](Self::timestamp).
     pub fn new() -> Self {
-        Self { records: Vec::new(), attributes: 0, last_offset_delta: None, timestamp: 0, producer: (-1, -1, -1) }
+        Self {
+            records: Vec::new(),
+            attributes: 0,
+            last_offset_delta: None,
+            timestamp: 0,
+            producer: (-1, -1, -1),
+            compression: Compression::None,
+        }
     }
 
     /// A transaction marker: the control batch that ends the transaction of a producer.
@@ -111,7 +120,13 @@ impl BatchWriter {
         self.attributes(1 << 5)
     }
 
-    /// Adds bits to the batch's attributes: 0 to 2 compression (which this writer does not do), 3 timestamp type,
+    /// Compresses the records, unless that does not make them smaller.
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Adds bits to the batch's attributes: 0 to 2 compression (which this alone does not do), 3 timestamp type,
     /// 4 transactional, 5 control.
     pub fn attributes(mut self, bits: i16) -> Self {
         self.attributes |= bits;
@@ -124,42 +139,37 @@ impl BatchWriter {
         let max_timestamp = self.records.iter().map(|record| record.timestamp).max().unwrap_or(self.timestamp);
         let last_record = self.records.last().map_or(0, |last| last.offset_delta);
         let (producer_id, producer_epoch, base_sequence) = self.producer;
-        let mut tail = BytesMut::with_capacity(HEADER_LENGTH);
-        tail.put_i16(self.attributes);
-        tail.put_i32(self.last_offset_delta.unwrap_or(last_record));
-        tail.put_i64(base_timestamp);
-        tail.put_i64(max_timestamp);
-        tail.put_i64(producer_id);
-        tail.put_i16(producer_epoch);
-        tail.put_i32(base_sequence);
-        tail.put_i32(self.records.len() as i32);
+        let mut batch = BytesMut::zeroed(HEADER_LENGTH);
         for record in &self.records {
-            put_record(&mut tail, record, base_timestamp);
+            RecordFields {
+                offset_delta: record.offset_delta,
+                timestamp_delta: record.timestamp.wrapping_sub(base_timestamp),
+                key: record.key.as_deref(),
+                value: record.value.as_deref(),
+                headers: &record.headers,
+            }
+            .put(&mut batch);
         }
-        let mut batch = BytesMut::with_capacity(tail.len() + 21);
-        batch.put_i64(0);
-        batch.put_i32(tail.len() as i32 + 9);
-        batch.put_i32(-1);
-        batch.put_i8(2);
-        batch.put_u32(crc32c::crc32c(&tail));
-        batch.put_slice(&tail);
+        let mut attributes = self.attributes;
+        if let Some(compressed) = compress(self.compression, &batch[HEADER_LENGTH..]) {
+            attributes |= self.compression.codec();
+            batch.truncate(HEADER_LENGTH);
+            batch.extend_from_slice(&compressed);
+        }
+        let header = BatchHeader {
+            attributes,
+            last_offset_delta: self.last_offset_delta.unwrap_or(last_record),
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count: self.records.len() as i32,
+            ..BatchHeader::empty(batch.len())
+        };
+        header.write(&mut batch);
         batch.freeze()
     }
-}
-
-fn put_record(buffer: &mut BytesMut, record: &Entry, base_timestamp: i64) {
-    let mut body = BytesMut::new();
-    body.put_u8(0);
-    put_varint(&mut body, record.timestamp - base_timestamp);
-    put_varint(&mut body, i64::from(record.offset_delta));
-    put_run(&mut body, record.key.as_deref());
-    put_run(&mut body, record.value.as_deref());
-    put_varint(&mut body, record.headers.len() as i64);
-    for header in &record.headers {
-        put_run(&mut body, Some(&header.name));
-        put_run(&mut body, header.value.as_deref());
-    }
-    put_run(buffer, Some(&body));
 }
 
 #[cfg(test)]

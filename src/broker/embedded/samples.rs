@@ -1,5 +1,7 @@
 //! Requests of every API and version with something in each of their arrays; for tests.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages as m;
 use kafka_protocol::messages::*;
@@ -7,8 +9,9 @@ use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 use uuid::Uuid;
 
 use super::api::Api;
-use super::core::Core;
+use super::core::{Core, Now};
 use super::state::{Creation, Settings, State};
+use super::transactions::Claim;
 use crate::broker::batch::BatchWriter;
 
 fn s(text: &str) -> StrBytes {
@@ -22,6 +25,21 @@ pub(super) fn topic(name: &str) -> TopicName {
 fn group() -> GroupId {
     GroupId(s("fulfilment"))
 }
+
+/// The transactional id of all samples.
+const PAYMENTS: &str = "payments";
+/// The first producer id that a broker gives out.
+const FIRST_PRODUCER: i64 = 1_000;
+
+/// Opens the transaction that samples are about.
+pub(super) fn begin_transaction(core: &mut Core) {
+    let (producer_id, epoch) = core.state.init_transactional(NOW, PAYMENTS, Duration::from_secs(60), None).unwrap();
+    assert_eq!((producer_id, epoch), (FIRST_PRODUCER, 0));
+    let claim = Claim { transactional_id: PAYMENTS, producer_id, epoch };
+    core.state.transactions.add(NOW.elapsed, claim, []).unwrap();
+}
+
+pub(super) const NOW: Now = Now { elapsed: Duration::ZERO, wall_millis: 1_790_000_000_000 };
 
 /// The correlation id of all samples.
 pub(super) const CORRELATION: i32 = 77;
@@ -176,7 +194,47 @@ pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
             let asked = DeleteRecordsTopic::default().with_name(topic("orders")).with_partitions(vec![partition]);
             frame(api, version, &DeleteRecordsRequest::default().with_topics(vec![asked]))
         }
-        Api::InitProducerId => frame(api, version, &InitProducerIdRequest::default().with_transactional_id(None)),
+        Api::InitProducerId => {
+            let request = InitProducerIdRequest::default().with_transactional_id(Some(TransactionalId(s(PAYMENTS))));
+            frame(api, version, &request.with_transaction_timeout_ms(60_000))
+        }
+        Api::AddPartitionsToTxn => {
+            use m::add_partitions_to_txn_request::*;
+            let asked = AddPartitionsToTxnTopic::default().with_name(topic("orders")).with_partitions(vec![0, 1]);
+            let request = AddPartitionsToTxnRequest::default()
+                .with_v3_and_below_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_v3_and_below_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_v3_and_below_topics(vec![asked]);
+            frame(api, version, &request)
+        }
+        Api::AddOffsetsToTxn => {
+            let request = AddOffsetsToTxnRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_group_id(group());
+            frame(api, version, &request)
+        }
+        Api::EndTxn => {
+            let request = EndTxnRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_committed(true);
+            frame(api, version, &request)
+        }
+        Api::TxnOffsetCommit => {
+            use m::txn_offset_commit_request::*;
+            let partition = TxnOffsetCommitRequestPartition::default()
+                .with_committed_offset(3)
+                .with_committed_metadata(Some(s("note")));
+            let asked = TxnOffsetCommitRequestTopic::default().with_name(topic("orders"));
+            let asked = asked.with_partitions(vec![partition]);
+            let request = TxnOffsetCommitRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_group_id(group())
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_topics(vec![asked]);
+            frame(api, version, &request)
+        }
         Api::DescribeConfigs => {
             use m::describe_configs_request::*;
             let asked = DescribeConfigsResource::default()
@@ -186,13 +244,56 @@ pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
             let request = DescribeConfigsRequest::default().with_resources(vec![asked]).with_include_synonyms(true);
             frame(api, version, &request)
         }
+        Api::OffsetForLeaderEpoch => {
+            use m::offset_for_leader_epoch_request::*;
+            let partition = OffsetForLeaderPartition::default().with_current_leader_epoch(0).with_leader_epoch(0);
+            let asked = OffsetForLeaderTopic::default().with_topic(topic("orders")).with_partitions(vec![partition]);
+            frame(api, version, &OffsetForLeaderEpochRequest::default().with_topics(vec![asked]))
+        }
+        Api::AlterConfigs => {
+            use m::alter_configs_request::*;
+            let config = AlterableConfig::default().with_name(s("retention.ms")).with_value(Some(s("5")));
+            let asked = AlterConfigsResource::default().with_resource_type(2).with_resource_name(s("orders"));
+            let asked = asked.with_configs(vec![config]);
+            frame(api, version, &AlterConfigsRequest::default().with_resources(vec![asked]))
+        }
+        Api::CreatePartitions => {
+            use m::create_partitions_request::*;
+            let assignment = CreatePartitionsAssignment::default().with_broker_ids(vec![BrokerId(1)]);
+            let asked = CreatePartitionsTopic::default().with_name(topic("orders")).with_count(3);
+            let asked = asked.with_assignments(Some(vec![assignment]));
+            frame(api, version, &CreatePartitionsRequest::default().with_topics(vec![asked]))
+        }
+        Api::IncrementalAlterConfigs => {
+            use m::incremental_alter_configs_request::*;
+            let config = AlterableConfig::default().with_name(s("retention.ms")).with_value(Some(s("5")));
+            let asked = AlterConfigsResource::default().with_resource_type(2).with_resource_name(s("orders"));
+            let asked = asked.with_configs(vec![config]);
+            frame(api, version, &IncrementalAlterConfigsRequest::default().with_resources(vec![asked]))
+        }
+        Api::DescribeCluster => {
+            frame(api, version, &DescribeClusterRequest::default().with_include_cluster_authorized_operations(true))
+        }
+        Api::DescribeTopicPartitions => {
+            use m::describe_topic_partitions_request::*;
+            let asked = TopicRequest::default().with_name(topic("orders"));
+            let cursor = Cursor::default().with_topic_name(topic("orders")).with_partition_index(1);
+            let request = DescribeTopicPartitionsRequest::default().with_topics(vec![asked]);
+            frame(api, version, &request.with_response_partition_limit(10).with_cursor(Some(cursor)))
+        }
         Api::DeleteGroups => frame(api, version, &DeleteGroupsRequest::default().with_groups_names(vec![group()])),
     }
 }
 
 /// A core with the topic `orders`, and the topic's id.
 pub(super) fn core() -> (Core, Uuid) {
-    let settings = Settings { host: "localhost".into(), port: 9092, default_partitions: 1, auto_create_topics: false };
+    let settings = Settings {
+        host: "localhost".into(),
+        port: 9092,
+        default_partitions: 1,
+        auto_create_topics: false,
+        fetch_sessions: 10,
+    };
     let mut state = State::new(settings, 1);
     let creation = Creation { name: "orders".into(), partitions: 2, replication: 1, configs: Vec::new() };
     let orders = state.build_topic(creation).unwrap();
