@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::connector::Connector;
 use super::leaders::Leaders;
 use super::pool::{Link, NoConnection, Opened, Pool};
+use super::protection::Protection;
 use super::refresh::Refreshes;
 use super::topics;
 use crate::broker::{BrokerError, ConnectionSettings};
@@ -34,6 +35,7 @@ pub(super) struct Cluster {
     pub(super) leaders: Leaders,
     pub(super) refreshes: Refreshes,
     connector: Arc<dyn Connector>,
+    protection: Protection,
     pool: Arc<Pool>,
     state: Mutex<State>,
     /// For the tasks that this starts.
@@ -56,6 +58,7 @@ impl Cluster {
             leaders: Leaders::new(settings.metadata_max_age),
             refreshes: Refreshes::default(),
             connector,
+            protection: Protection::new(&settings),
             pool: Arc::new(Pool::new(&settings)),
             state: Mutex::default(),
             me: me.clone(),
@@ -164,13 +167,15 @@ impl Cluster {
         let within = self.settings.connect_timeout;
         let call = Call::new(format!("connecting to {address}"), within);
         let handshake = async {
-            let stream = self.connector.open(address.to_owned()).await.map_err(|error| broken(&call, error))?;
-            let connection = Arc::new(Connection::open(stream, &self.settings, &call).await?);
+            let (connector, settings) = (&*self.connector, &self.settings);
+            let connection = Arc::new(self.protection.open(connector, address, settings, &call).await?);
             if purpose == Purpose::Control {
                 // Before anybody commits offsets over it: the address may lead to another cluster by now.
                 match topics::ask(self, &connection, &call, &[]).await {
                     Ok(_) => {}
-                    Err(Failed::ForNow(error) | Failed::ForGood(error)) => return Err(error),
+                    Err(Failed::ForNow(error) | Failed::ForGood(error)) => {
+                        return Err(self.protection.refusal(error, connector, address, settings, &call).await);
+                    }
                 }
             }
             Ok(connection)
@@ -228,14 +233,6 @@ impl Cluster {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Held for short, consistent changes only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a connector's error says: errors of ours that it carries stay what they are.
-fn broken(call: &Call, error: std::io::Error) -> BrokerError {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<BrokerError>()) {
-        Some(ours) => ours.clone(),
-        None => call.connection(error),
     }
 }
 
