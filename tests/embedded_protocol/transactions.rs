@@ -243,7 +243,7 @@ async fn offsets_are_committed_with_their_transaction() {
             .with_generation_id(generation)
             .with_topics(vec![topic.with_partitions(vec![partition])])
     };
-    let mut code = async |producer: &mut Producer, partition, offset, generation| {
+    let code = async |producer: &mut Producer, partition, offset, generation| {
         let request = commit(producer, partition, offset, generation);
         producer.client.call(3, &request).await.topics[0].partitions[0].error_code
     };
