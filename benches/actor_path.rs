@@ -272,15 +272,22 @@ fn main() {
     let control =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut rows = Vec::new();
+    let only = std::env::var("ONLY").unwrap_or_default();
     for partitions in [1, 8] {
         let per_partition = records / i64::from(partitions);
         let partition = |number| TopicPartition::new(TOPIC, number);
         let inputs: Vec<Input> =
             (0..partitions).map(|number| (partition(number), orders(&partition(number), per_partition))).collect();
         let run = Run { control: &control, inputs: &inputs, per_partition };
-        rows.push(compare("counts bytes (Raw)", &run, rounds, (Raw, CountBytes::default())));
-        rows.push(compare("adds up (Json)", &run, rounds, (Json, AddUp::default())));
-        rows.push(compare("yields once (Raw)", &run, rounds, (Raw, YieldOnce::default())));
+        if only.is_empty() || only == "c" {
+            rows.push(compare("counts bytes (Raw)", &run, rounds, (Raw, CountBytes::default())));
+        }
+        if only.is_empty() || only == "j" {
+            rows.push(compare("adds up (Json)", &run, rounds, (Json, AddUp::default())));
+        }
+        if only.is_empty() || only == "y" {
+            rows.push(compare("yields once (Raw)", &run, rounds, (Raw, YieldOnce::default())));
+        }
     }
     println!("{records} records, medians of {rounds} rounds; ns per record, over all partitions\n");
     let header = ["handler", "partitions", "ratio", "difference", "bare", "actors", "bare CPU", "actors CPU"];

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -24,6 +24,7 @@ struct State {
     bytes: usize,
     closed: bool,
     listener: Option<Box<dyn Fn() + Send + Sync>>,
+    waker: Option<Arc<Notify>>,
 }
 
 /// What a source cannot decide by itself about a partition.
@@ -76,10 +77,25 @@ impl Feed {
     /// For the source: how many bytes may be pushed now; `Some(0)` while more than half of the limit is in use;
     /// `None` once closed.
     pub fn credit(&self) -> Option<usize> {
+        self.credit_beyond(0)
+    }
+
+    /// For the source: the [credit](Self::credit) once `pending` bytes, which have been received, are pushed.
+    pub(crate) fn credit_beyond(&self, pending: usize) -> Option<usize> {
         let state = self.lock();
+        let used = state.bytes.saturating_add(pending);
         // Half at once rather than each byte that comes free, so that fetches stay large.
-        let full = state.bytes > self.limit / 2;
-        (!state.closed).then(|| if full { 0 } else { self.limit - state.bytes })
+        (!state.closed).then(|| if self.is_full(used) { 0 } else { self.limit - used })
+    }
+
+    fn is_full(&self, used: usize) -> bool {
+        used > self.limit / 2
+    }
+
+    /// For the source: from now on `waker` gets a permit when credit comes back and when the feed is closed, in place of
+    /// the waker before it. One waker may serve many feeds.
+    pub(crate) fn wake_on_credit(&self, waker: Arc<Notify>) {
+        self.lock().waker = Some(waker);
     }
 
     /// For the source: waits until there is credit and returns it; `None` once the feed is closed.
@@ -133,11 +149,16 @@ impl Feed {
     /// For the partition actor: gives the oldest batch up, and its bytes back as credit.
     pub fn pop_front(&self) {
         let mut state = self.lock();
+        let before = state.bytes;
         if let Some(batch) = state.batches.pop_front() {
             state.bytes -= batch.cost();
         }
+        let waker = state.waker.clone().filter(|_| self.is_full(before) && !self.is_full(state.bytes));
         drop(state);
         self.room.notify_waiters();
+        if let Some(waker) = waker {
+            waker.notify_one();
+        }
     }
 
     /// For the partition actor: `listener` is called, under the feed's lock, after each push, and once now if there
@@ -152,10 +173,11 @@ impl Feed {
 
     /// Ends the feed: what it holds is dropped, nothing more is taken, sources that wait for credit are woken.
     pub fn close(&self) {
-        let mut state = self.lock();
-        *state = State { closed: true, ..State::default() };
-        drop(state);
+        let before = std::mem::replace(&mut *self.lock(), State { closed: true, ..State::default() });
         self.room.notify_waiters();
+        if let Some(waker) = before.waker {
+            waker.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -6,9 +6,14 @@
 //! result, or with an error after the request timeout of the [`ConnectionSettings`].
 
 mod batch;
+mod code;
+mod description;
 mod error;
 mod feed;
 mod model;
+mod outlet;
+mod plane;
+mod shape;
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -24,9 +29,17 @@ pub use batch::Compression;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub use batch::decode_answer;
-pub use error::{BrokerError, ErrorCode};
+pub use code::ErrorCode;
+pub use description::{
+    BrokerNode, ClusterDescription, ConfigChange, ConfigEntry, GroupDescription, GroupMember, ListedGroup,
+};
+pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
-pub use model::{CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ReadIsolation, TopicMetadata};
+pub use model::{
+    CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
+    TopicMetadata,
+};
+pub use plane::Plane;
 use uuid::Uuid;
 
 use crate::record::{ProducerRecord, TopicPartition};
@@ -34,7 +47,10 @@ use crate::record::{ProducerRecord, TopicPartition};
 /// A boxed future, as the ports return it (once per batch or rarer, never per record).
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Topics, and the offsets of their logs.
+/// Topics, the offsets of their logs, the cluster and its groups.
+///
+/// The methods with a body of their own were added later: an adapter without them answers
+/// [`BrokerError::Unsupported`].
 pub trait Admin: Send + Sync + 'static {
     /// Metadata of the named topics, in the order asked for; `None` for a topic that does not exist. Never creates one.
     fn topics(&self, names: Vec<String>) -> BoxFuture<Result<Vec<Option<TopicMetadata>>, BrokerError>>;
@@ -50,6 +66,65 @@ pub trait Admin: Send + Sync + 'static {
 
     /// An offset of a partition's log.
     fn offset(&self, partition: TopicPartition, spec: OffsetSpec) -> BoxFuture<Result<i64, BrokerError>>;
+
+    /// Offsets of partitions' logs, in the order asked for, or the first error. By default each is asked for by itself.
+    fn offsets(&self, asked: Vec<(TopicPartition, OffsetSpec)>) -> BoxFuture<Result<Vec<i64>, BrokerError>> {
+        let each: Vec<_> = asked.into_iter().map(|(partition, spec)| self.offset(partition, spec)).collect();
+        Box::pin(async move {
+            let mut offsets = Vec::with_capacity(each.len());
+            for offset in each {
+                offsets.push(offset.await?);
+            }
+            Ok(offsets)
+        })
+    }
+
+    /// The names of all topics that this client may see, internal ones (`__consumer_offsets`) included, in order.
+    fn list_topics(&self) -> BoxFuture<Result<Vec<String>, BrokerError>> {
+        unsupported("listing topics")
+    }
+
+    /// Gives a topic more partitions: `total`, those that it has included. Keys move to other partitions by that.
+    fn create_partitions(&self, topic: String, total: i32) -> BoxFuture<Result<(), BrokerError>> {
+        unsupported(format!("giving topic {topic} {total} partitions"))
+    }
+
+    /// All configuration entries of a topic, defaults included, by name.
+    fn describe_topic_configs(&self, topic: String) -> BoxFuture<Result<Vec<ConfigEntry>, BrokerError>> {
+        unsupported(format!("reading the configuration of topic {topic}"))
+    }
+
+    /// Changes configuration entries of a topic; those that are not named stay as they are. Kafka 2.3 and later.
+    fn alter_topic_configs(&self, topic: String, changes: Vec<ConfigChange>) -> BoxFuture<Result<(), BrokerError>> {
+        unsupported(format!("changing {} configuration entries of topic {topic}", changes.len()))
+    }
+
+    /// Deletes the records of a partition below the offset `before` (-1: all that are replicated), and returns the first
+    /// offset still in the log.
+    fn delete_records(&self, partition: TopicPartition, before: i64) -> BoxFuture<Result<i64, BrokerError>> {
+        unsupported(format!("deleting the records of {partition} below {before}"))
+    }
+
+    /// The cluster: its id, its brokers, its controller.
+    fn describe_cluster(&self) -> BoxFuture<Result<ClusterDescription, BrokerError>> {
+        unsupported("describing the cluster")
+    }
+
+    /// All groups that this client may see, of all brokers, by id.
+    fn list_groups(&self) -> BoxFuture<Result<Vec<ListedGroup>, BrokerError>> {
+        unsupported("listing groups")
+    }
+
+    /// A group and its members; one that does not exist is [`ErrorCode::GROUP_ID_NOT_FOUND`].
+    fn describe_group(&self, group: String) -> BoxFuture<Result<GroupDescription, BrokerError>> {
+        unsupported(format!("describing group {group}"))
+    }
+}
+
+fn unsupported<T>(doing: impl Into<String>) -> BoxFuture<Result<T, BrokerError>> {
+    let remedy = "this adapter cannot do it; use the native one (broker::native)".to_owned();
+    let error = BrokerError::Unsupported { doing: doing.into(), remedy };
+    Box::pin(async move { Err(error) })
 }
 
 /// One multiplexed reader: partitions are added and removed, and it fills their feeds under credit, in offset order,

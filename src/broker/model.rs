@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::batch::Compression;
 use crate::record::TopicPartition;
 
 /// What the cluster says of one topic.
@@ -76,6 +77,8 @@ pub enum OffsetSpec {
     /// The first offset whose record has this timestamp (milliseconds since the Unix epoch) or a later one; the end
     /// of the log where there is none.
     Timestamp(i64),
+    /// The offset of the record with the latest timestamp; the end of the log where there is none. Kafka 3.0 and later.
+    MaxTimestamp,
 }
 
 /// A committed offset, to be written or as read.
@@ -137,6 +140,16 @@ pub struct ConnectionSettings {
     pub metadata_max_age: Duration,
     /// The largest answer accepted, in bytes. Default 256 MiB.
     pub max_response_bytes: usize,
+    /// The largest request sent, in bytes. Default 100 MiB, which is what brokers accept
+    /// (`socket.request.max.bytes`).
+    pub max_request_bytes: usize,
+    /// How long to wait before the second attempt to connect to an address after one that failed; doubled with each
+    /// further one, give or take a fifth. Default 50 ms.
+    pub reconnect_backoff: Duration,
+    /// The longest wait between attempts to connect to an address. Default 1 s.
+    pub reconnect_backoff_max: Duration,
+    /// How records are produced.
+    pub produce: ProduceSettings,
 }
 
 impl ConnectionSettings {
@@ -155,6 +168,46 @@ impl ConnectionSettings {
             max_decompressed_bytes: 128 << 20,
             metadata_max_age: Duration::from_secs(300),
             max_response_bytes: 256 << 20,
+            max_request_bytes: 100 << 20,
+            reconnect_backoff: Duration::from_millis(50),
+            reconnect_backoff_max: Duration::from_secs(1),
+            produce: ProduceSettings::default(),
+        }
+    }
+}
+
+/// How records are produced; every limit has a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProduceSettings {
+    /// Whether batches carry the numbers by which the broker knows one that is sent again after a lost answer, so that nothing is
+    /// appended twice. Default true. It needs the right to produce idempotently (`IdempotentWrite` on the cluster before Kafka
+    /// 2.8). Without it one batch per partition is under way at a time, and what is sent again may be there twice.
+    pub idempotence: bool,
+    /// How long records wait for others to share a batch with. Default 0: a batch is sent at once, and what comes while it is
+    /// under way shares the next one, which is sent when that is acknowledged or when it is full.
+    pub linger: Duration,
+    /// How large a batch may become before compression, in bytes. Default 512 KiB, which is below the brokers' default limit of
+    /// 1 MiB (`message.max.bytes`). Records that are to be appended together are never split: more of them than this
+    /// go alone, in a larger batch.
+    pub batch_bytes: usize,
+    /// How batches are compressed. Default not at all.
+    pub compression: Compression,
+    /// How many bytes of records a [`Producer`](crate::producer::Producer) holds that are not acknowledged yet; who sends more
+    /// waits. Default 32 MiB. A larger record is sent when nothing else is held.
+    pub buffer_bytes: usize,
+    /// How long records may take from being handed over to being acknowledged, attempts and pauses included. Default 2 min.
+    pub delivery_timeout: Duration,
+}
+
+impl Default for ProduceSettings {
+    fn default() -> Self {
+        Self {
+            idempotence: true,
+            linger: Duration::ZERO,
+            batch_bytes: 512 << 10,
+            compression: Compression::None,
+            buffer_bytes: 32 << 20,
+            delivery_timeout: Duration::from_secs(120),
         }
     }
 }

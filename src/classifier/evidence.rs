@@ -23,6 +23,8 @@ pub enum FailureKind {
     Stall,
     /// The process died while the record was in flight.
     Crash,
+    /// The record batch could not be read: no delivery was tried.
+    Corrupt,
 }
 
 impl FailureKind {
@@ -35,6 +37,7 @@ impl FailureKind {
             FailureKind::Panic => "panic",
             FailureKind::Stall => "stall",
             FailureKind::Crash => "crash",
+            FailureKind::Corrupt => "corrupt",
         }
     }
 }
@@ -131,6 +134,12 @@ impl Evidence {
     pub fn crash(deaths: u32) -> Self {
         let times = if deaths == 1 { "once".into() } else { format!("{deaths} times") };
         Self::untyped(FailureKind::Crash, format!("the process died {times} while processing it"))
+    }
+
+    /// The offsets from `from` up to `to` (exclusive) cannot be read, for this reason.
+    pub fn corrupt((from, to): (i64, i64), reason: &str) -> Self {
+        let last = to.saturating_sub(1).max(from);
+        Self::untyped(FailureKind::Corrupt, format!("offsets {from} to {last} cannot be read: {reason}"))
     }
 
     fn untyped(kind: FailureKind, message: String) -> Self {

@@ -116,7 +116,11 @@ impl Rules {
         let decode = match evidence.kind {
             FailureKind::Decode => true,
             FailureKind::Handler => false,
-            FailureKind::Timeout | FailureKind::Panic | FailureKind::Stall | FailureKind::Crash => {
+            FailureKind::Timeout
+            | FailureKind::Panic
+            | FailureKind::Stall
+            | FailureKind::Crash
+            | FailureKind::Corrupt => {
                 return Category::Poison;
             }
         };

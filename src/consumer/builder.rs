@@ -3,7 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::ConsumerError;
-use super::settings::{ConsumerSettings, Resolved};
+use super::resolved::Resolved;
+use super::settings::ConsumerSettings;
 use super::topic::{TopicEntry, TopicOptions};
 use super::validate::validate;
 use super::{Consumer, start};
@@ -14,18 +15,18 @@ use crate::event::{EventStream, Events};
 use crate::handler::{Decoder, Handler, HandlerFactory};
 use crate::isolation::Isolation;
 use crate::offsets::OffsetReset;
-use crate::partition::{Hooks, TypedSpawner};
+use crate::partition::{CorruptBatches, Hooks, TypedSpawner};
 use crate::policy::{Category, ConfigError, DeadLetterTopics, Policies};
 use crate::record::Record;
 use crate::supervisor::RestartPolicy;
 
 /// Puts a consumer together. Everything is checked by [`start`](Self::start) before anything runs.
 pub struct ConsumerBuilder {
-    settings: Resolved,
+    pub(super) settings: Resolved,
     topics: Vec<TopicEntry>,
     hooks: Hooks,
     events: Events,
-    ports: Option<Ports>,
+    pub(super) ports: Option<Ports>,
     panic_hook: bool,
     echo_panics: bool,
 }
@@ -45,13 +46,6 @@ impl ConsumerBuilder {
 
     pub(super) fn from_settings(settings: ConsumerSettings) -> Result<Self, ConfigError> {
         Ok(Self::new(Resolved::from_settings(settings)?))
-    }
-
-    /// Brokers to start from: `host:port`, several separated by commas. Required.
-    pub fn bootstrap(mut self, addresses: &str) -> Self {
-        let addresses = addresses.split(',').map(str::trim).filter(|address| !address.is_empty());
-        self.settings.connection.bootstrap = addresses.map(str::to_owned).collect();
-        self
     }
 
     /// Adds a topic: all its partitions, each with a decoder and a handler of its own. At least one is required.
@@ -167,51 +161,10 @@ impl ConsumerBuilder {
         self
     }
 
-    /// The most bytes fetched ahead per partition. Default 2 MiB. One batch may exceed it.
-    pub fn feed_bytes(mut self, bytes: usize) -> Self {
-        self.settings.feed_bytes = bytes;
-        self
-    }
-
-    /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
-    pub fn fetch_max_bytes(mut self, bytes: i32) -> Self {
-        self.settings.connection.fetch_max_bytes = bytes;
-        self
-    }
-
-    /// The largest answer of the broker that is accepted, in bytes. Default 256 MiB.
-    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
-        self.settings.connection.max_response_bytes = bytes;
-        self
-    }
-
-    /// How long the broker may wait for data before it answers a fetch. Default 500 ms.
-    pub fn fetch_max_wait(mut self, wait: Duration) -> Self {
-        self.settings.connection.fetch_max_wait = wait;
-        self
-    }
-
-    /// How long to wait for an answer of the broker. Default 30 s.
-    pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.connection.request_timeout = timeout;
-        self
-    }
-
-    /// How long to wait for a connection. Default 10 s.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.connection.connect_timeout = timeout;
-        self
-    }
-
-    /// How many times the broker is tried at start before the error is returned. Default 5.
-    pub fn start_attempts(mut self, attempts: u32) -> Self {
-        self.settings.start_attempts = attempts;
-        self
-    }
-
-    /// The client id sent with each request. Default `bezoar`.
-    pub fn client_id(mut self, id: impl Into<String>) -> Self {
-        self.settings.connection.client_id = id.into();
+    /// What becomes of record batches that cannot be read, after three more tries. Default
+    /// [`CorruptBatches::Quarantine`]. Not for [`Plane::Rskafka`], which stops there.
+    pub fn corrupt_batches(mut self, policy: CorruptBatches) -> Self {
+        self.settings.corrupt_batches = policy;
         self
     }
 
@@ -250,12 +203,6 @@ impl ConsumerBuilder {
     /// they are logged and reported as events. The first consumer of a process decides.
     pub fn echo_panics(mut self, echo: bool) -> Self {
         self.echo_panics = echo;
-        self
-    }
-
-    /// Uses these ports instead of connecting by `bootstrap`: for other adapters, and for tests.
-    pub fn ports(mut self, ports: Ports) -> Self {
-        self.ports = Some(ports);
         self
     }
 

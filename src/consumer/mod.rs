@@ -2,7 +2,9 @@
 
 mod builder;
 mod caught_up;
+mod connecting;
 mod error;
+mod resolved;
 mod settings;
 mod start;
 mod topic;
@@ -23,6 +25,7 @@ pub use topic::TopicOptions;
 
 pub use crate::isolation::Isolation;
 pub use crate::offsets::{OffsetReset, PartitionOffsets, ResolveError};
+pub use crate::partition::CorruptBatches;
 pub use crate::supervisor::{Escalation, RestartPolicy, Summary};
 
 use crate::broker::Admin;
@@ -47,7 +50,7 @@ pub struct Consumer {
 impl Consumer {
     /// Starts to put a consumer together for `group`, the consumer group under which offsets are committed.
     pub fn builder(group: impl Into<String>) -> ConsumerBuilder {
-        ConsumerBuilder::new(settings::Resolved::new(group.into()))
+        ConsumerBuilder::new(resolved::Resolved::new(group.into()))
     }
 
     /// The same from settings, such as a configuration file's. What is set on the builder afterwards replaces them.

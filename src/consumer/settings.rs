@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::broker::ConnectionSettings;
-use crate::classifier::{RuleSettings, Rules};
-use crate::dead_letter::{DeadLetterFormat, Profile, TopicCreation};
-use crate::isolation::Isolation;
+use crate::broker::{Plane, ReadIsolation};
+use crate::classifier::RuleSettings;
+use crate::dead_letter::Profile;
 use crate::offsets::OffsetReset;
+use crate::partition::CorruptBatches;
 use crate::policy::duration::{optional, required};
-use crate::policy::{ConfigError, DeadLetterTopics, Policies, PolicySettings, TopicSettings};
-use crate::supervisor::{Escalation, RestartPolicy};
+use crate::policy::{PolicySettings, TopicSettings};
+use crate::supervisor::Escalation;
 
 /// A consumer's settings as a configuration file writes them. Everything but `group` and `bootstrap` has a default;
 /// unknown names are errors. Durations are text such as `"250ms"`, `"30s"` or `"5m"`.
@@ -34,6 +34,9 @@ pub struct ConsumerSettings {
     pub group: String,
     /// Addresses (`host:port`) of brokers to start from.
     pub bootstrap: Vec<String>,
+    /// Which client reads and produces. Default [`Plane::Native`].
+    #[serde(default)]
+    pub plane: Plane,
     /// The client id sent with each request. Default `bezoar`.
     #[serde(default = "client_id")]
     pub client_id: String,
@@ -61,6 +64,28 @@ pub struct ConsumerSettings {
     /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
     #[serde(default = "fetch_max_bytes")]
     pub fetch_max_bytes: i32,
+    /// The most bytes that one fetch asks of a broker for all its partitions together. Default 16 MiB. A larger record
+    /// still arrives. Not for [`Plane::Rskafka`], which fetches partition by partition.
+    #[serde(default = "fetch_max_bytes_per_broker")]
+    pub fetch_max_bytes_per_broker: i32,
+    /// How many bytes the broker gathers before it answers a fetch, as far as `fetch_max_wait` allows. Default 1.
+    #[serde(default = "fetch_min_bytes")]
+    pub fetch_min_bytes: i32,
+    /// Which records are read while transactions are open or aborted. Default `read_committed`. Not for
+    /// [`Plane::Rskafka`]: see `docs/limits.md`.
+    #[serde(default)]
+    pub read_isolation: ReadIsolation,
+    /// The most bytes that one compressed record batch may decompress to. Default 128 MiB. A larger one counts as
+    /// corrupt. Not for [`Plane::Rskafka`].
+    #[serde(default = "max_decompressed_bytes")]
+    pub max_decompressed_bytes: usize,
+    /// What becomes of record batches that cannot be read. Default `quarantine`. Not for [`Plane::Rskafka`], which
+    /// stops there.
+    #[serde(default)]
+    pub corrupt_batches: CorruptBatches,
+    /// How often metadata is asked for anew though nothing failed. Default 5 min.
+    #[serde(default = "metadata_max_age", deserialize_with = "required")]
+    pub metadata_max_age: Duration,
     /// The largest answer of the broker that is accepted, in bytes. Default 256 MiB.
     #[serde(default = "max_response_bytes")]
     pub max_response_bytes: usize,
@@ -101,41 +126,41 @@ pub struct ConsumerSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct DeadLetterSettings {
-    /// See [`DeadLetterFormat::profiles`].
+    /// See [`DeadLetterFormat::profiles`](crate::dead_letter::DeadLetterFormat::profiles).
     pub profiles: Vec<Profile>,
-    /// See [`DeadLetterFormat::keep_timestamp`].
+    /// See [`DeadLetterFormat::keep_timestamp`](crate::dead_letter::DeadLetterFormat::keep_timestamp).
     pub keep_timestamp: bool,
-    /// See [`DeadLetterFormat::message_limit`].
+    /// See [`DeadLetterFormat::message_limit`](crate::dead_letter::DeadLetterFormat::message_limit).
     pub message_limit: Option<usize>,
-    /// See [`DeadLetterFormat::backtrace_limit`].
+    /// See [`DeadLetterFormat::backtrace_limit`](crate::dead_letter::DeadLetterFormat::backtrace_limit).
     pub backtrace_limit: Option<usize>,
     /// The most dead letters of a partition that may wait for their acknowledgement while it goes on; 0 waits for
     /// each. Default 256, at most 100,000.
     pub max_unacknowledged: Option<usize>,
-    /// See [`TopicCreation::enabled`].
+    /// See [`TopicCreation::enabled`](crate::dead_letter::TopicCreation::enabled).
     pub create_topics: Option<bool>,
-    /// See [`TopicCreation::retention`].
+    /// See [`TopicCreation::retention`](crate::dead_letter::TopicCreation::retention).
     #[serde(deserialize_with = "optional")]
     pub retention: Option<Duration>,
-    /// See [`TopicCreation::max_message_bytes`].
+    /// See [`TopicCreation::max_message_bytes`](crate::dead_letter::TopicCreation::max_message_bytes).
     pub max_message_bytes: Option<u32>,
-    /// See [`TopicCreation::replication`].
+    /// See [`TopicCreation::replication`](crate::dead_letter::TopicCreation::replication).
     pub replication: Option<i16>,
 }
 
-/// How often partition actors are restarted, as a configuration file writes it; see [`RestartPolicy`].
+/// How often partition actors are restarted, as a configuration file writes it; see [`RestartPolicy`](crate::consumer::RestartPolicy).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RestartSettings {
-    /// See [`RestartPolicy::max_per_partition`].
+    /// See [`RestartPolicy::max_per_partition`](crate::consumer::RestartPolicy::max_per_partition).
     pub max_per_partition: Option<u32>,
-    /// See [`RestartPolicy::max_overall`].
+    /// See [`RestartPolicy::max_overall`](crate::consumer::RestartPolicy::max_overall).
     pub max_overall: Option<u32>,
-    /// See [`RestartPolicy::window`].
+    /// See [`RestartPolicy::window`](crate::consumer::RestartPolicy::window).
     #[serde(deserialize_with = "optional")]
     pub window: Option<Duration>,
-    /// See [`RestartPolicy::escalation`].
+    /// See [`RestartPolicy::escalation`](crate::consumer::RestartPolicy::escalation).
     pub escalation: Option<Escalation>,
 }
 
@@ -143,28 +168,44 @@ fn client_id() -> String {
     "bezoar".to_owned()
 }
 
-fn consumer_version() -> String {
+pub(super) fn consumer_version() -> String {
     "1.0.0".to_owned()
 }
 
-const fn commit_interval() -> Duration {
+pub(super) const fn commit_interval() -> Duration {
     Duration::from_secs(1)
 }
 
-const fn poison_timeout() -> Option<Duration> {
+pub(super) const fn poison_timeout() -> Option<Duration> {
     Some(Duration::from_secs(30))
 }
 
-const fn drain_timeout() -> Duration {
+pub(super) const fn drain_timeout() -> Duration {
     Duration::from_secs(30)
 }
 
-const fn feed_bytes() -> usize {
+pub(super) const fn feed_bytes() -> usize {
     2 << 20
 }
 
 const fn fetch_max_bytes() -> i32 {
     1 << 20
+}
+
+const fn fetch_max_bytes_per_broker() -> i32 {
+    16 << 20
+}
+
+const fn fetch_min_bytes() -> i32 {
+    1
+}
+
+const fn max_decompressed_bytes() -> usize {
+    128 << 20
+}
+
+const fn metadata_max_age() -> Duration {
+    Duration::from_secs(300)
 }
 
 const fn max_response_bytes() -> usize {
@@ -183,7 +224,7 @@ const fn request_timeout() -> Duration {
     Duration::from_secs(30)
 }
 
-const fn start_attempts() -> u32 {
+pub(super) const fn start_attempts() -> u32 {
     5
 }
 
@@ -194,106 +235,4 @@ fn duration_or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     }
     let invalid = |error| de::Error::custom(format!("{text:?} is not a duration ({error}): write \"30s\", or \"off\""));
     humantime::parse_duration(&text).map(Some).map_err(invalid)
-}
-
-/// What a consumer runs by: the settings with everything resolved.
-#[derive(Debug, Clone)]
-pub(super) struct Resolved {
-    pub(super) group: String,
-    pub(super) connection: ConnectionSettings,
-    pub(super) consumer_id: String,
-    pub(super) consumer_version: String,
-    pub(super) offset_reset: OffsetReset,
-    pub(super) commit_interval: Duration,
-    pub(super) poison_timeout: Option<Duration>,
-    pub(super) drain_timeout: Duration,
-    pub(super) feed_bytes: usize,
-    pub(super) start_attempts: u32,
-    pub(super) isolation: Isolation,
-    pub(super) policies: Policies,
-    pub(super) dead_letter_topics: DeadLetterTopics,
-    pub(super) format: DeadLetterFormat,
-    pub(super) creation: TopicCreation,
-    pub(super) max_unacknowledged: usize,
-    pub(super) rules: Rules,
-    pub(super) restart: RestartPolicy,
-}
-
-impl Resolved {
-    /// The defaults.
-    pub(super) fn new(group: String) -> Self {
-        let host = gethostname::gethostname();
-        Self {
-            consumer_id: format!("{group}@{}:{}", host.to_string_lossy(), std::process::id()),
-            group,
-            connection: ConnectionSettings::new(Vec::<String>::new()),
-            consumer_version: consumer_version(),
-            offset_reset: OffsetReset::default(),
-            commit_interval: commit_interval(),
-            poison_timeout: poison_timeout(),
-            drain_timeout: drain_timeout(),
-            feed_bytes: feed_bytes(),
-            start_attempts: start_attempts(),
-            isolation: Isolation::default(),
-            policies: Policies::default(),
-            dead_letter_topics: DeadLetterTopics::per_category(),
-            format: DeadLetterFormat::default(),
-            creation: TopicCreation::default(),
-            max_unacknowledged: 256,
-            rules: Rules::default(),
-            restart: RestartPolicy::default(),
-        }
-    }
-
-    /// What a configuration file says, over the defaults.
-    pub(super) fn from_settings(settings: ConsumerSettings) -> Result<Self, ConfigError> {
-        let defaults = Self::new(settings.group);
-        let (letters, restart) = (settings.dead_letters, settings.restart);
-        let (format, creation) = (defaults.format.clone(), defaults.creation.clone());
-        Ok(Self {
-            connection: ConnectionSettings {
-                bootstrap: settings.bootstrap,
-                client_id: settings.client_id,
-                connect_timeout: settings.connect_timeout,
-                request_timeout: settings.request_timeout,
-                fetch_max_bytes: settings.fetch_max_bytes,
-                fetch_max_wait: settings.fetch_max_wait,
-                max_response_bytes: settings.max_response_bytes,
-                ..defaults.connection
-            },
-            consumer_id: settings.consumer_id.unwrap_or(defaults.consumer_id),
-            consumer_version: settings.consumer_version,
-            offset_reset: settings.offset_reset,
-            commit_interval: settings.commit_interval,
-            poison_timeout: settings.poison_timeout,
-            drain_timeout: settings.drain_timeout,
-            feed_bytes: settings.feed_bytes,
-            start_attempts: settings.start_attempts,
-            isolation: settings.lanes.map_or(defaults.isolation, Isolation::Lanes),
-            policies: settings.policies.build()?,
-            dead_letter_topics: settings.dead_letter_topics.build()?,
-            format: DeadLetterFormat {
-                profiles: letters.profiles,
-                keep_timestamp: letters.keep_timestamp,
-                message_limit: letters.message_limit.unwrap_or(format.message_limit),
-                backtrace_limit: letters.backtrace_limit.unwrap_or(format.backtrace_limit),
-            },
-            creation: TopicCreation {
-                enabled: letters.create_topics.unwrap_or(creation.enabled),
-                retention: letters.retention.unwrap_or(creation.retention),
-                max_message_bytes: letters.max_message_bytes,
-                replication: letters.replication.unwrap_or(creation.replication),
-            },
-            max_unacknowledged: letters.max_unacknowledged.unwrap_or(defaults.max_unacknowledged),
-            rules: settings.classifier.build()?,
-            restart: RestartPolicy {
-                max_per_partition: restart.max_per_partition.unwrap_or(defaults.restart.max_per_partition),
-                max_overall: restart.max_overall.unwrap_or(defaults.restart.max_overall),
-                window: restart.window.unwrap_or(defaults.restart.window),
-                escalation: restart.escalation.unwrap_or(defaults.restart.escalation),
-                ..defaults.restart
-            },
-            group: defaults.group,
-        })
-    }
 }

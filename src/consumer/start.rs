@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::Consumer;
 use super::error::ConsumerError;
-use super::settings::Resolved;
+use super::resolved::Resolved;
 use super::topic::TopicEntry;
 use crate::broker::{BrokerError, Ports, TopicMetadata};
 use crate::classifier::ClassifierActor;
@@ -85,7 +85,10 @@ impl Preparation<'_> {
     async fn prepare(&self, ports: Option<Ports>) -> Result<(Ports, Vec<Assignment>, Arc<TopicKeeper>), ConsumerError> {
         let ports = match ports {
             Some(ports) => ports,
-            None => connect(self.settings).await.map_err(|error| self.broker(error))?,
+            None => {
+                let connection = self.settings.connection.clone();
+                self.settings.plane.connect(connection).await.map_err(|error| self.broker(error))?
+            }
         };
         let names: Vec<String> = self.topics.iter().map(|topic| topic.name.clone()).collect();
         let found = ports.admin.topics(names).await.map_err(|error| self.broker(error))?;
@@ -125,19 +128,6 @@ impl Preparation<'_> {
     fn broker(&self, error: BrokerError) -> ConsumerError {
         ConsumerError::Broker { group: self.settings.group.clone(), attempts: 1, error }
     }
-}
-
-#[cfg(feature = "rskafka")]
-async fn connect(settings: &Resolved) -> Result<Ports, BrokerError> {
-    crate::broker::rskafka::connect(settings.connection.clone()).await
-}
-
-#[cfg(not(feature = "rskafka"))]
-async fn connect(_: &Resolved) -> Result<Ports, BrokerError> {
-    Err(BrokerError::Unsupported {
-        doing: "connecting".to_owned(),
-        remedy: "this build has no adapter: switch the feature `rskafka` on, or hand in ports".to_owned(),
-    })
 }
 
 fn partitions_of(topic: &TopicEntry, metadata: &TopicMetadata) -> Result<Vec<i32>, ConsumerError> {
@@ -204,6 +194,7 @@ async fn launch(
             drain_timeout: settings.drain_timeout,
             dead_letter_topics: settings.dead_letter_topics,
             max_unacknowledged: settings.max_unacknowledged,
+            corrupt_batches: settings.corrupt_batches,
         },
         hooks,
         closed: Arc::clone(&closed),

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use super::settings::Resolved;
+use super::resolved::Resolved;
 use super::topic::TopicEntry;
+use crate::broker::{Plane, ReadIsolation};
 use crate::isolation::Isolation;
 use crate::policy::duration::text;
 use crate::policy::{ConfigError, valid_topic_name};
@@ -19,6 +20,7 @@ pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(),
     named("client_id", &settings.connection.client_id)?;
     durations(settings)?;
     counts(settings)?;
+    plane(settings)?;
     settings.policies.check()?;
     settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
@@ -75,6 +77,7 @@ fn durations(settings: &Resolved) -> Result<(), ConfigError> {
         ("drain_timeout", Some(settings.drain_timeout), "30s"),
         ("fetch_max_wait", Some(connection.fetch_max_wait), "500ms"),
         ("connect_timeout", Some(connection.connect_timeout), "10s"),
+        ("metadata_max_age", Some(connection.metadata_max_age), "5m"),
         ("request_timeout", Some(connection.request_timeout), "30s"),
         ("restart.window", Some(settings.restart.window), "60s"),
     ];
@@ -99,6 +102,23 @@ fn durations(settings: &Resolved) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// What a plane cannot do must not be taken for done.
+fn plane(settings: &Resolved) -> Result<(), ConfigError> {
+    if settings.plane != Plane::Rskafka {
+        return Ok(());
+    }
+    if cfg!(not(feature = "rskafka")) {
+        let remedy = "switch the feature `rskafka` of bezoar on, or leave the default, \"native\"";
+        return Err(ConfigError::new("plane", "rskafka", "is not in this build", remedy));
+    }
+    if settings.connection.read_isolation != ReadIsolation::default() {
+        let remedy = "use the native plane; docs/limits.md says what rskafka does with transactions";
+        let value = "read_uncommitted";
+        return Err(ConfigError::new("read_isolation", value, "cannot be had from the rskafka plane", remedy));
+    }
+    Ok(())
+}
+
 fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     if let Isolation::Lanes(lanes) = settings.isolation {
         range("lanes", lanes, 1, 1024)?;
@@ -106,6 +126,11 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     range("start_attempts", settings.start_attempts as usize, 1, 1_000)?;
     range("feed_bytes", settings.feed_bytes, 1_024, 1 << 31)?;
     range("fetch_max_bytes", usize::try_from(settings.connection.fetch_max_bytes).unwrap_or(0), 1, 1 << 30)?;
+    let connection = &settings.connection;
+    let per_broker = usize::try_from(connection.fetch_max_bytes_per_broker).unwrap_or(0);
+    range("fetch_max_bytes_per_broker", per_broker, 1, 1 << 30)?;
+    range("fetch_min_bytes", usize::try_from(connection.fetch_min_bytes).unwrap_or(usize::MAX), 0, 1 << 30)?;
+    range("max_decompressed_bytes", connection.max_decompressed_bytes, 1 << 10, 1 << 31)?;
     range("max_response_bytes", settings.connection.max_response_bytes, 1 << 20, 1 << 31)?;
     range("dead_letters.max_unacknowledged", settings.max_unacknowledged, 0, 100_000)?;
     range("restart.max_per_partition", settings.restart.max_per_partition as usize, 0, 1_000_000)?;

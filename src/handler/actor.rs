@@ -73,7 +73,7 @@ struct Seen {
     /// Offset and attempt of the delivery that the actor received last.
     received: Option<(i64, u32)>,
     /// Its panic, after which it is no more.
-    panic: Option<PanicReport>,
+    panic: Option<Box<PanicReport>>,
 }
 
 impl Watch {

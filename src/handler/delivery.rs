@@ -171,6 +171,11 @@ impl Outbox {
         self.sent.store(true, Ordering::Release);
     }
 
+    /// Whether anything was sent that [`Outbox::acknowledged`] may have to wait for.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.sent.load(Ordering::Acquire)
+    }
+
     /// Waits until everything sent by the delivery of `offset` with this attempt number is acknowledged. What other
     /// deliveries left, or send by a kept clone, is not waited for.
     pub(crate) async fn acknowledged(&self, offset: i64, attempt: u32) -> Result<(), ProducerError> {

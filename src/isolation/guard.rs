@@ -99,17 +99,20 @@ impl Drop for Depth {
 }
 
 /// Calls user code; a panic becomes a report.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, PanicReport> {
+///
+/// The report is boxed: results travel through every delivery, reports through few.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Box<PanicReport>> {
     let _depth = Depth::enter();
     catch_unwind(AssertUnwindSafe(call)).map_err(report_of)
 }
 
 /// The report of a panic from its payload: one carried on by [`resume`], the hook's, or the message alone.
-fn report_of(payload: Box<dyn Any + Send>) -> PanicReport {
+#[cold]
+fn report_of(payload: Box<dyn Any + Send>) -> Box<PanicReport> {
     // Taken before the payload is dropped, since its destructor may panic too and overwrite it.
     let last = LAST.with(|last| last.borrow_mut().take());
     let payload = match payload.downcast::<PanicReport>() {
-        Ok(report) => return *report,
+        Ok(report) => return report,
         Err(payload) => payload,
     };
     let message = message_of(&*payload);
@@ -118,21 +121,21 @@ fn report_of(payload: Box<dyn Any + Send>) -> PanicReport {
     }
     // A report with another message is stale (user code caught that panic itself) or the hook was replaced.
     match last {
-        Some(report) if report.message == message => report,
+        Some(report) if report.message == message => Box::new(report),
         last => {
             if last.is_none() && INSTALLED.load(Ordering::Relaxed) && !WARNED.swap(true, Ordering::Relaxed) {
                 tracing::warn!(
                     "a panic passed the hook by (another hook took its place, or it was resumed): its place is unknown"
                 );
             }
-            PanicReport { message, location: None, thread: None, backtrace: None }
+            Box::new(PanicReport { message, location: None, thread: None, backtrace: None })
         }
     }
 }
 
 /// Carries a panic caught elsewhere (in a user's actor) on into the guard around the caller.
-pub(crate) fn resume(report: PanicReport) -> ! {
-    std::panic::resume_unwind(Box::new(report))
+pub(crate) fn resume(report: Box<PanicReport>) -> ! {
+    std::panic::resume_unwind(report)
 }
 
 pin_project! {
@@ -160,27 +163,33 @@ impl<F: Future> Guarded<F> {
 }
 
 impl<F: Future> Future for Guarded<F> {
-    type Output = Result<F::Output, PanicReport>;
+    type Output = Result<F::Output, Box<PanicReport>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut inner = self.project().inner;
-        let polled = guarded(|| match inner.as_mut().as_pin_mut() {
-            Some(future) => future.poll(cx),
-            None => Poll::Pending,
+        let mut polled = Poll::Pending;
+        // One guarded call for both the poll and the drop, since most futures are ready at their first poll.
+        let caught = guarded(|| {
+            if let Some(future) = inner.as_mut().as_pin_mut() {
+                polled = future.poll(cx);
+            }
+            if polled.is_ready() {
+                inner.set(None);
+            }
         });
-        let output = match polled {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(report) => Err(report),
-        };
-        // The first fault counts; a destructor's panic is a fault of an otherwise good delivery.
-        match (output, guarded(|| inner.set(None))) {
-            (Ok(output), Ok(())) => Poll::Ready(Ok(output)),
-            (Ok(output), Err(report)) => {
+        match (caught, polled) {
+            (Ok(()), Poll::Pending) => Poll::Pending,
+            (Ok(()), Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            // A destructor's panic is a fault of an otherwise good delivery.
+            (Err(report), Poll::Ready(output)) => {
                 let _ = guarded(move || drop(output));
                 Poll::Ready(Err(report))
             }
-            (Err(report), _) => Poll::Ready(Err(report)),
+            // The first fault counts.
+            (Err(report), Poll::Pending) => {
+                let _ = guarded(|| inner.set(None));
+                Poll::Ready(Err(report))
+            }
         }
     }
 }
@@ -222,7 +231,7 @@ mod tests {
         }
     }
 
-    fn report<T>(result: Result<T, PanicReport>) -> PanicReport {
+    fn report<T>(result: Result<T, Box<PanicReport>>) -> Box<PanicReport> {
         result.err().unwrap()
     }
 

@@ -54,19 +54,33 @@ pub(crate) async fn resolve(
     policy: OffsetReset,
 ) -> Result<Vec<StartOffset>, ResolveError> {
     let committed = ports.offsets.fetch(group.to_owned(), partitions.clone()).await?;
+    let missing = partitions.iter().zip(&committed).filter(|(_, committed)| committed.is_none());
+    let asked = missing.map(|(partition, _)| Ok((partition.clone(), reset(group, partition, policy)?)));
+    let asked: Vec<_> = asked.collect::<Result<_, ResolveError>>()?;
+    let mut chosen = match asked.is_empty() {
+        true => Vec::new(),
+        false => ports.admin.offsets(asked).await?,
+    }
+    .into_iter();
     let mut starts = Vec::with_capacity(partitions.len());
     for (partition, committed) in partitions.into_iter().zip(committed) {
-        starts.push(match committed {
-            Some(committed) => StartOffset { partition, offset: committed.offset, reset: false },
-            None => {
-                let offset = choose(ports, group, &partition, policy).await?;
-                StartOffset { partition, offset, reset: true }
-            }
-        });
+        let (offset, reset) = match committed {
+            Some(committed) => (committed.offset, false),
+            None => (chosen.next().ok_or_else(|| lost(&partition))?, true),
+        };
+        starts.push(StartOffset { partition, offset, reset });
     }
     let chosen: Vec<_> = starts.iter().filter(|start| start.reset).map(commit_of).collect();
     commit(ports, group, chosen).await?;
     Ok(starts)
+}
+
+/// An adapter that answers with fewer offsets than it was asked for.
+fn lost(partition: &TopicPartition) -> BrokerError {
+    BrokerError::Malformed {
+        doing: format!("reading an offset of {partition}"),
+        cause: "the adapter left it out".to_owned(),
+    }
 }
 
 fn commit_of(start: &StartOffset) -> CommittedOffset {
@@ -88,12 +102,14 @@ pub(crate) async fn choose(
     partition: &TopicPartition,
     policy: OffsetReset,
 ) -> Result<i64, ResolveError> {
-    let spec = match policy {
-        OffsetReset::Earliest => OffsetSpec::Earliest,
-        OffsetReset::Latest => OffsetSpec::Latest,
-        OffsetReset::None => {
-            return Err(ResolveError::NoOffset { group: group.to_owned(), partition: partition.clone() });
-        }
-    };
-    Ok(ports.admin.offset(partition.clone(), spec).await?)
+    Ok(ports.admin.offset(partition.clone(), reset(group, partition, policy)?).await?)
+}
+
+/// The offset that the reset policy stands for.
+fn reset(group: &str, partition: &TopicPartition, policy: OffsetReset) -> Result<OffsetSpec, ResolveError> {
+    match policy {
+        OffsetReset::Earliest => Ok(OffsetSpec::Earliest),
+        OffsetReset::Latest => Ok(OffsetSpec::Latest),
+        OffsetReset::None => Err(ResolveError::NoOffset { group: group.to_owned(), partition: partition.clone() }),
+    }
 }

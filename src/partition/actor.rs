@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::context::{PartitionContext, TopicLimits};
-use super::deliver::{Delivered, deliver};
+use super::context::{CorruptBatches, PartitionContext, TopicLimits};
+use super::deliver::{Attempt, Delivered};
 use super::error::PartitionError;
-use super::judge::{Judged, judge, settle};
+use super::judge::{Judged, judge};
 use super::message::PartitionMessage;
 use super::ownership::Ownership;
+use super::patience::Patience;
+use super::progress::Progress;
 use super::turn::Turn;
 use crate::broker::Feed;
-use crate::handler::{Decoder, Delivery, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
+use crate::classifier::Evidence;
+use crate::handler::{Decoder, FactoryContext, FactoryError, Handler, HandlerFactory, Outbox};
 use crate::isolation::guard::{Contained, Guarded};
 use crate::record::{Record, RecordBatch};
 
@@ -32,8 +35,8 @@ pub(crate) struct PartitionState<D, H> {
     decoder: Contained<D>,
     handler: Contained<H>,
     outbox: Arc<Outbox>,
-    /// Settled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
-    unreported: (i64, i64),
+    progress: Progress,
+    patience: Patience,
     turn: Turn,
 }
 
@@ -75,8 +78,6 @@ where
                 return Err(infrastructure(format!("the handler factory panicked at {place}: {}", report.message)));
             }
         };
-        let position = self.ownership.position();
-        self.ownership.reported(position);
         let listener = myself.clone();
         // An actor that is gone misses nothing: its successor asks the feed when it starts.
         self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
@@ -84,7 +85,8 @@ where
             decoder,
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
-            unreported: (position, position),
+            progress: Progress::of(&self.ownership),
+            patience: Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone()),
             turn: Turn::begin(),
         })
     }
@@ -96,7 +98,7 @@ where
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let outcome = self.run(state).await;
-        self.report(state)?;
+        state.progress.report(&self.context, &self.ownership)?;
         match outcome? {
             Pause::Idle => {}
             Pause::Stopping => myself.stop(None),
@@ -136,8 +138,7 @@ where
             // Gaps at the end of the batch hold no record: there is nothing to settle in them.
             let end = batch.next_offset().max(self.ownership.position());
             self.ownership.advance(end);
-            state.unreported.1 = end;
-            self.report(state)?;
+            state.progress.handled(end);
             self.feed().pop_front();
         }
     }
@@ -148,51 +149,74 @@ where
         state: &mut PartitionState<D, F::Handler>,
         batch: &RecordBatch,
     ) -> Result<bool, PartitionError> {
+        if let (Some(reason), CorruptBatches::Stop) = (batch.damage(), self.context.corrupt_batches) {
+            let (partition, from, to) = (batch.partition(), self.ownership.position(), batch.next_offset());
+            (self.halt)(format!(
+                "offsets {from} to {} of {partition} cannot be read and the policy is to stop there: {reason}",
+                to - 1
+            ));
+            self.ownership.stop();
+            return Ok(false);
+        }
         for index in batch.index_of(self.ownership.position())..batch.len() {
             if self.ownership.is_stopping() || self.context.closed.load(Ordering::Acquire) {
                 return Ok(false);
             }
-            if state.turn.is_over() {
-                tokio::task::yield_now().await;
-                state.turn = Turn::begin();
+            if let Some(now) = state.turn.look() {
+                state.progress.report_if_due(now, &self.context, &self.ownership);
+                if state.turn.is_over(now) {
+                    tokio::task::yield_now().await;
+                    state.turn.begin_again();
+                }
             }
             let Some(record) = batch.get(index) else { break };
-            if !self.record(state, &record).await? {
-                return Ok(false);
+            let offset = record.offset();
+            match self.attempt(state, record).await {
+                Delivered::Handled => {
+                    self.ownership.advance(offset + 1);
+                    state.progress.handled(offset + 1);
+                }
+                failed => {
+                    let Some(record) = batch.get(index) else { break };
+                    if !self.failed(state, record, failed).await? {
+                        return Ok(false);
+                    }
+                }
             }
         }
         Ok(true)
     }
 
-    /// Delivers one record until it is out of the way. False if the ownership ends before.
-    async fn record(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Result<bool, PartitionError> {
+    /// Delivers a record that failed until it is out of the way. False if the ownership ends before.
+    async fn failed(
+        &self,
+        state: &mut PartitionState<D, F::Handler>,
+        record: Record,
+        mut delivered: Delivered,
+    ) -> Result<bool, PartitionError> {
         let offset = record.offset();
         loop {
-            let evidence = match self.attempt(state, record).await {
+            // What lies before the record is settled; the record itself is not, whatever comes of it.
+            state.progress.handled(offset);
+            let evidence = match delivered {
                 Delivered::Handled => {
                     self.ownership.advance(offset + 1);
-                    state.unreported.1 = offset + 1;
+                    state.progress.handled(offset + 1);
                     return Ok(true);
                 }
                 Delivered::Failed(evidence) => evidence,
-                Delivered::Lost(fault) => {
-                    state.unreported.1 = offset;
-                    return Err(PartitionError::Fault { record: record.clone(), fault });
-                }
+                Delivered::Lost(fault) => return Err(PartitionError::Fault { record, fault }),
                 Delivered::Gone(reason) => return Err(PartitionError::Infrastructure { reason }),
             };
-            // What lies before the record is settled; the record itself is not, whatever comes of it.
-            state.unreported.1 = offset;
-            self.report(state)?;
-            match judge(&self.context, &self.ownership, record, *evidence, None).await? {
+            state.progress.report(&self.context, &self.ownership)?;
+            match judge(&self.context, &self.ownership, &record, *evidence, None).await? {
                 Judged::Retry(after) => {
                     if !self.wait(after).await {
                         return Ok(false);
                     }
                 }
                 Judged::Passed => {
-                    state.unreported = (offset + 1, offset + 1);
-                    self.ownership.advance(offset + 1);
+                    state.progress.passed(offset + 1, &self.ownership);
                     return Ok(self.dead_letters_acknowledged().await);
                 }
                 Judged::Stop(reason) => {
@@ -201,43 +225,39 @@ where
                     return Ok(false);
                 }
             }
+            delivered = self.attempt(state, record.clone()).await;
         }
     }
 
-    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: &Record) -> Delivered {
-        let retry = self.ownership.retry(record.offset());
-        let attempt = retry.map_or(1, |retry| retry.attempts + 1);
-        let outbox = &state.outbox;
-        let delivery =
-            Delivery::new(record.clone(), attempt, retry.map(|retry| retry.first_failed), Arc::clone(outbox));
+    async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: Record) -> Delivered {
         let (Some(decoder), Some(handler)) = (state.decoder.as_mut(), state.handler.as_mut()) else {
             return Delivered::Gone("the handler is gone".to_owned());
         };
-        // Progress does not wait for a slow record: it is reported before the wait. The error would be met again.
-        let (from, to) = state.unreported;
-        let mut reported = false;
-        let on_wait = || {
-            reported = from < to && settle(&self.context, &self.ownership, from, to).is_ok();
+        if let Some((next_offset, reason)) = record.unreadable() {
+            // Nothing to deliver: it goes the way of a record whose delivery failed.
+            return Delivered::Failed(Box::new(Evidence::corrupt((record.offset(), next_offset), reason)));
+        }
+        let retry = self.ownership.retry(record.offset());
+        let attempt = Attempt {
+            hooks: &self.context.hooks,
+            events: &self.context.events,
+            decoder,
+            handler,
+            outbox: &state.outbox,
+            patience: &mut state.patience,
+            record,
+            partition: &self.ownership.partition,
+            number: retry.map_or(1, |retry| retry.attempts + 1),
+            first_failure: retry.map(|retry| retry.first_failed),
         };
-        let hooks = (&self.context.hooks, &self.context.events);
-        let delivered =
-            deliver(hooks, decoder, handler, outbox, (record, delivery), self.limits.poison_timeout, on_wait).await;
-        if reported {
-            self.ownership.reported(to);
-            state.unreported = (to, to);
+        // Progress does not wait for a slow record.
+        let progress = &mut state.progress;
+        let due = |now| progress.report_if_due(now, &self.context, &self.ownership);
+        let delivered = attempt.run(due).await;
+        if state.patience.has_waited() {
+            state.turn.rested();
         }
         delivered
-    }
-
-    /// Reports what is settled.
-    fn report(&self, state: &mut PartitionState<D, F::Handler>) -> Result<(), PartitionError> {
-        let (from, to) = state.unreported;
-        if from < to {
-            settle(&self.context, &self.ownership, from, to)?;
-            state.unreported = (to, to);
-        }
-        self.ownership.reported(state.unreported.1);
-        Ok(())
     }
 
     /// Waits before a retry. False if the ownership ends before.

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ractor::ActorRef;
+use serde::Deserialize;
 
 use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
 use crate::dead_letter::{DeadLetterMessage, Redactor};
@@ -15,6 +16,19 @@ use crate::record::Record;
 
 /// Chooses a dead-letter topic: given the record and its category, `None` leaves it to the configured topics.
 pub(crate) type Router = Arc<dyn Fn(&Record, Category) -> Option<String> + Send + Sync>;
+
+/// What becomes of a record batch that cannot be read (its checksum is wrong, say) though fetching it was tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CorruptBatches {
+    /// The whole range of offsets goes to the poison category's dead-letter topic, the raw bytes as the value, and its
+    /// partition goes on behind it.
+    #[default]
+    Quarantine,
+    /// The consumer stops with an error that names the range.
+    Stop,
+}
 
 /// What partition actors share: whom to talk to, and the user's hooks. Nothing in it changes.
 pub(crate) struct PartitionContext {
@@ -29,6 +43,7 @@ pub(crate) struct PartitionContext {
     pub(crate) topics: DeadLetterTopics,
     /// The topics that the consumer reads.
     pub(crate) sources: Vec<String>,
+    pub(crate) corrupt_batches: CorruptBatches,
     /// How many dead letters of a partition may wait for their acknowledgement while it goes on.
     pub(crate) max_unacknowledged: usize,
 }

@@ -2,10 +2,13 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
 
 use super::context::Hooks;
 use super::error::Fault;
+use super::patience::Patience;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::{Event, Events};
 use crate::handler::chain::errors;
@@ -13,7 +16,7 @@ use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailu
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
 use crate::producer::ProducerError;
-use crate::record::Record;
+use crate::record::{Record, TopicPartition};
 
 /// How one delivery ended.
 #[derive(Debug)]
@@ -28,58 +31,68 @@ pub(crate) enum Delivered {
     Gone(String),
 }
 
-/// Decodes a record and has it handled, all under the guard and within the time limit. `on_wait` is called once if the
-/// delivery does not end at its first poll.
-pub(crate) async fn deliver<D, H>(
-    context: (&Hooks, &Events),
-    decoder: &mut D,
-    handler: &mut H,
-    outbox: &Arc<Outbox>,
-    (record, delivery): (&Record, Delivery),
-    limit: Option<Duration>,
-    on_wait: impl FnOnce(),
-) -> Delivered
+/// One delivery: a record, and all that takes part. The record is moved, not cloned, and its [`Delivery`] made where it is
+/// used: either costs as much as the guard.
+pub(crate) struct Attempt<'a, D, H> {
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) events: &'a Events,
+    pub(crate) decoder: &'a mut D,
+    pub(crate) handler: &'a mut H,
+    pub(crate) outbox: &'a Arc<Outbox>,
+    pub(crate) patience: &'a mut Patience,
+    pub(crate) record: Record,
+    /// The record's.
+    pub(crate) partition: &'a TopicPartition,
+    /// 1 for the first.
+    pub(crate) number: u32,
+    pub(crate) first_failure: Option<SystemTime>,
+}
+
+impl<D, H> Attempt<'_, D, H>
 where
     D: Decoder<H::Message>,
     H: Handler,
 {
-    let number = delivery.attempt();
-    let attempt = async {
-        let message = match decoder.decode(record).await {
-            Ok(message) => message,
-            Err(error) => return Err(inspect(context, (record, number), FailureKind::Decode, error.into_failure())),
-        };
-        if let Err(error) = handler.handle(message, delivery).await {
-            return Err(inspect(context, (record, number), FailureKind::Handler, error.into_failure()));
+    /// Decodes the record and has it handled, all under the guard and within the time limit.
+    ///
+    /// If that does not end at its first poll, `due` is called soon after, and again when the time has come that it
+    /// returned.
+    pub(crate) async fn run(self, mut due: impl FnMut(Instant) -> Option<Instant>) -> Delivered {
+        let Self { hooks, events, decoder, handler, outbox, patience, record, partition, number, first_failure } = self;
+        let offset = record.offset();
+        let failed = |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
+        patience.begin();
+        let mut attempt = pin!(Guarded::new(async {
+            let record = record;
+            let message = match decoder.decode(&record).await {
+                Ok(message) => message,
+                Err(error) => return failed(FailureKind::Decode, error.into_failure()),
+            };
+            let delivery = Delivery::new(record, number, first_failure, Arc::clone(outbox));
+            if let Err(error) = handler.handle(message, delivery).await {
+                return failed(FailureKind::Handler, error.into_failure());
+            }
+            if outbox.has_sent()
+                && let Err(error) = outbox.acknowledged(offset, number).await
+            {
+                return failed(FailureKind::Handler, Failure::new(error));
+            }
+            Ok(())
+        }));
+        let ended = poll_fn(|cx| match attempt.as_mut().poll(cx) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending => patience.poll(cx, &mut due).map(|()| None),
+        });
+        match ended.await {
+            Some(Ok(Ok(()))) => Delivered::Handled,
+            Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
+            Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
+            Some(Err(report)) => Delivered::Lost(Fault::Panic(report)),
+            None => Delivered::Lost(Fault::Timeout {
+                limit: patience.limit().unwrap_or_default(),
+                unacknowledged: outbox.unacknowledged(offset, number),
+            }),
         }
-        if let Err(error) = outbox.acknowledged(record.offset(), number).await {
-            return Err(inspect(context, (record, number), FailureKind::Handler, Failure::new(error)));
-        }
-        Ok(())
-    };
-    match within(Guarded::new(attempt), limit, on_wait).await {
-        Some(Ok(Ok(()))) => Delivered::Handled,
-        Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
-        Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
-        Some(Err(report)) => Delivered::Lost(Fault::Panic(Box::new(report))),
-        None => Delivered::Lost(Fault::Timeout {
-            limit: limit.unwrap_or_default(),
-            unacknowledged: outbox.unacknowledged(record.offset(), number),
-        }),
-    }
-}
-
-/// Runs a future for at most `limit`; a future that is ready at its first poll costs no timer.
-async fn within<F: Future>(future: F, limit: Option<Duration>, on_wait: impl FnOnce()) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let first = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
-    if let Poll::Ready(output) = first {
-        return Some(output);
-    }
-    on_wait();
-    match limit {
-        Some(limit) => tokio::time::timeout(limit, future).await.ok(),
-        None => Some(future.await),
     }
 }
 
@@ -91,7 +104,7 @@ enum Inspected {
 /// Turns a failure into plain data. Called under the guard: error types are user code.
 fn inspect(
     (hooks, events): (&Hooks, &Events),
-    (record, attempt): (&Record, u32),
+    (partition, offset, attempt): (&TopicPartition, i64, u32),
     kind: FailureKind,
     failure: Failure,
 ) -> Inspected {
@@ -100,7 +113,7 @@ fn inspect(
     }
     let mut evidence = Evidence::from_failure(kind, &failure, &hooks.error_types);
     if evidence.stated.is_none() {
-        evidence.user = ask_user((hooks, events), (record, attempt), kind, &failure);
+        evidence.user = ask_user((hooks, events), (partition, offset, attempt), kind, &failure);
     }
     // What a broker may take later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
@@ -120,12 +133,12 @@ fn find<E: std::error::Error + 'static>(failure: &Failure) -> Option<&E> {
 /// The user's classifier has a guard of its own: its panic is not the handler's.
 fn ask_user(
     (hooks, events): (&Hooks, &Events),
-    (record, attempt): (&Record, u32),
+    (partition, offset, attempt): (&TopicPartition, i64, u32),
     kind: FailureKind,
     failure: &Failure,
 ) -> Option<Category> {
     let classifier = hooks.classifier.as_ref()?;
-    match guarded(|| classifier(&FailureInfo::new(failure, kind, record.partition(), record.offset(), attempt))) {
+    match guarded(|| classifier(&FailureInfo::new(failure, kind, partition, offset, attempt))) {
         Ok(category) => category,
         Err(report) => {
             events.emit(Event::HookFailed { hook: "classifier", message: format!("it panicked: {}", report.message) });

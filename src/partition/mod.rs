@@ -11,14 +11,19 @@ mod error;
 mod judge;
 mod message;
 mod ownership;
+mod patience;
+mod progress;
 mod runtime;
 mod turn;
 
+pub use context::CorruptBatches;
 pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 #[cfg(feature = "testing")]
-pub(crate) use deliver::{Delivered, deliver};
+pub(crate) use deliver::{Attempt, Delivered};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use message::PartitionMessage;
 pub(crate) use ownership::Ownership;
+#[cfg(feature = "testing")]
+pub(crate) use patience::Patience;
 pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};

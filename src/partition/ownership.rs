@@ -58,9 +58,17 @@ impl Ownership {
         self.position.load(Ordering::Acquire)
     }
 
-    /// Moves past what was delivered; the retries of the record before are forgotten.
+    /// Moves past what was handled.
     pub(crate) fn advance(&self, position: i64) {
         self.position.store(position, Ordering::Release);
+    }
+
+    /// Moves past a record that is settled by others: its dead letter's acknowledgement, or whoever skipped it. All that
+    /// was handled before it is reported already.
+    pub(crate) fn pass(&self, position: i64) {
+        // In this order: nobody may take it for handled in between.
+        self.reported(position);
+        self.advance(position);
     }
 
     /// Notes that everything below `offset` is reported as settled, or handed over.
@@ -68,10 +76,9 @@ impl Ownership {
         self.reported.store(offset, Ordering::Release);
     }
 
-    /// Moves back to what was reported, after an incarnation that ended without a word: what it had handled since is
-    /// delivered again rather than lost.
-    pub(crate) fn rewind(&self) {
-        self.advance(self.reported.load(Ordering::Acquire));
+    /// What was handled but not reported, `[from, to)`: an incarnation that ends without a word leaves it to the next.
+    pub(crate) fn unreported(&self) -> (i64, i64) {
+        (self.reported.load(Ordering::Acquire).min(self.position()), self.position())
     }
 
     /// The failed attempts of the record at `offset`, if it has any.

@@ -2,22 +2,20 @@
 
 mod error;
 mod partitioner;
+mod topic;
 mod worker;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use error::ProducerError;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
-#[cfg(feature = "rskafka")]
-use crate::broker::ConnectionSettings;
-use crate::broker::{BrokerError, Ports};
+use self::topic::Topic;
+use crate::broker::{BrokerError, ConnectionSettings, Ports, ProduceSettings, native};
 use crate::record::{ProducerRecord, TopicPartition};
 
 /// Where a record was appended.
@@ -25,12 +23,18 @@ use crate::record::{ProducerRecord, TopicPartition};
 pub struct Produced {
     /// The partition.
     pub partition: TopicPartition,
-    /// The offset it got.
+    /// The offset it got; -1 where the broker does not tell: it knew the record from an attempt before, but not its place.
     pub offset: i64,
 }
 
+/// The largest buffer, which is what fits the arithmetic on every platform.
+const LARGEST_BUFFER: usize = 1 << 30;
+
 /// Produces records; cheap to clone. Records for one partition sent from one task are appended in that order; they are
 /// batched while the batch before is in flight. All in-sync replicas acknowledge.
+///
+/// Records that are not acknowledged yet are held up to a number of bytes
+/// ([`ProduceSettings::buffer_bytes`]); who sends more waits until there is room.
 #[derive(Clone)]
 pub struct Producer {
     inner: Arc<Inner>,
@@ -39,33 +43,39 @@ pub struct Producer {
 struct Inner {
     ports: Ports,
     runtime: Handle,
-    partitions: Mutex<HashMap<Arc<str>, (i32, Instant)>>,
-    workers: Mutex<HashMap<TopicPartition, mpsc::Sender<worker::Job>>>,
-    turn: AtomicU32,
+    topics: RwLock<HashMap<Arc<str>, Arc<Topic>>>,
+    /// The buffer: a permit for each byte that is free.
+    room: Arc<Semaphore>,
+    buffer_bytes: usize,
 }
 
-/// How long the number of a topic's partitions is believed.
-const METADATA_AGE: Duration = Duration::from_secs(300);
-
 impl Producer {
-    /// Connects a producer of its own, on the current tokio runtime.
+    /// Connects a producer of its own over the native plane, on the current tokio runtime. For another plane:
+    /// [`Producer::new`] with the ports of [`Plane::connect`](crate::broker::Plane::connect).
     ///
     /// # Errors
     /// [`BrokerError::Unreachable`] where no address answers.
-    #[cfg(feature = "rskafka")]
     pub async fn connect(settings: ConnectionSettings) -> Result<Self, BrokerError> {
-        Ok(Self::new(crate::broker::rskafka::connect(settings).await?, Handle::current()))
+        let buffer_bytes = settings.produce.buffer_bytes;
+        Ok(Self::with_buffer(native::connect(settings).await?.ports(), Handle::current(), buffer_bytes))
     }
 
-    /// A producer over `ports` whose tasks run on `runtime`.
+    /// A producer over `ports` whose tasks run on `runtime`, with the default buffer.
     pub fn new(ports: Ports, runtime: Handle) -> Self {
+        Self::with_buffer(ports, runtime, ProduceSettings::default().buffer_bytes)
+    }
+
+    /// A producer over `ports` whose tasks run on `runtime`, which holds so many bytes of records that are not acknowledged yet
+    /// (at least 1, and at most 1 GiB).
+    pub fn with_buffer(ports: Ports, runtime: Handle, buffer_bytes: usize) -> Self {
+        let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
         Self {
             inner: Arc::new(Inner {
                 ports,
                 runtime,
-                partitions: Mutex::default(),
-                workers: Mutex::default(),
-                turn: AtomicU32::new(0),
+                topics: RwLock::default(),
+                room: Arc::new(Semaphore::new(buffer_bytes)),
+                buffer_bytes,
             }),
         }
     }
@@ -75,7 +85,9 @@ impl Producer {
     }
 
     /// Sends a record and waits for its acknowledgement. A record without a partition goes where the Java client
-    /// would send its key; one without a key goes to the partitions in turn.
+    /// would send its key; one without a key goes to a partition chosen at random, as do those after it for some 16 KiB.
+    ///
+    /// A record whose future is dropped may be appended all the same.
     ///
     /// # Errors
     /// Why the record was not acknowledged. After an error that is retriable it may have been appended all the same.
@@ -86,50 +98,41 @@ impl Producer {
 
     /// Puts a record into its partition's queue, which decides its place among the others.
     pub(crate) async fn enqueue(&self, record: ProducerRecord) -> Result<Enqueued, ProducerError> {
-        let partition = self.partition(&record).await?;
-        let (reply, answer) = oneshot::channel();
-        let queue = self.queue(&partition);
-        queue.send(worker::Job { record, reply }).await.map_err(|_| ProducerError::Closed)?;
-        Ok(Enqueued { partition, answer })
-    }
-
-    async fn partition(&self, record: &ProducerRecord) -> Result<TopicPartition, ProducerError> {
-        let partitions = self.partition_count(&record.topic).await?;
-        let partition = match (record.partition, &record.key) {
-            (Some(partition), _) if !(0..partitions).contains(&partition) => {
-                let topic = record.topic.to_string();
-                return Err(ProducerError::UnknownPartition { topic, partition, partitions });
-            }
-            (Some(partition), _) => partition,
-            (None, Some(key)) => partitioner::partition_for_key(key, partitions),
-            (None, None) => (self.inner.turn.fetch_add(1, Ordering::Relaxed) % partitions.max(1) as u32) as i32,
+        let inner = &*self.inner;
+        let topic = match self.known(&record.topic) {
+            Some(topic) => topic,
+            None => self.ask(&record.topic).await?,
         };
-        Ok(TopicPartition::new(Arc::clone(&record.topic), partition))
+        let size = worker::size(&record);
+        let index = topic.choose(&record, size)?;
+        // One that is larger than the buffer has it for itself.
+        let bytes = size.min(inner.buffer_bytes) as u32;
+        let room = inner.room.acquire_many(bytes).await.map_err(|_| ProducerError::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        let (partition, queue) = topic.queue(index, || worker::Context {
+            port: Arc::clone(&inner.ports.produce),
+            room: Arc::clone(&inner.room),
+            runtime: inner.runtime.clone(),
+        });
+        queue.send(worker::Job { record, bytes, reply }).map_err(|_| ProducerError::Closed)?;
+        // The worker gives it back.
+        room.forget();
+        Ok(Enqueued { partition: partition.clone(), answer })
     }
 
-    async fn partition_count(&self, topic: &Arc<str>) -> Result<i32, ProducerError> {
-        let known = self.inner.partitions.lock().unwrap_or_else(PoisonError::into_inner).get(topic).copied();
-        if let Some((partitions, read)) = known
-            && read.elapsed() < METADATA_AGE
-        {
-            return Ok(partitions);
-        }
-        let mut found = self.inner.ports.admin.topics(vec![topic.to_string()]).await?;
-        let metadata = found.pop().flatten().ok_or_else(|| ProducerError::UnknownTopic { topic: topic.to_string() })?;
-        let mut partitions = self.inner.partitions.lock().unwrap_or_else(PoisonError::into_inner);
-        partitions.insert(Arc::clone(topic), (metadata.partitions, Instant::now()));
-        Ok(metadata.partitions)
+    fn known(&self, name: &Arc<str>) -> Option<Arc<Topic>> {
+        let topics = self.inner.topics.read().unwrap_or_else(PoisonError::into_inner);
+        topics.get(name).filter(|topic| !topic.is_old()).cloned()
     }
 
-    fn queue(&self, partition: &TopicPartition) -> mpsc::Sender<worker::Job> {
-        let mut workers = self.inner.workers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queue) = workers.get(partition) {
-            return queue.clone();
-        }
-        let (queue, jobs) = mpsc::channel(worker::QUEUE);
-        self.inner.runtime.spawn(worker::run(Arc::clone(&self.inner.ports.produce), partition.clone(), jobs));
-        workers.insert(partition.clone(), queue.clone());
-        queue
+    async fn ask(&self, name: &Arc<str>) -> Result<Arc<Topic>, ProducerError> {
+        let mut found = self.inner.ports.admin.topics(vec![name.to_string()]).await?;
+        let metadata = found.pop().flatten().ok_or_else(|| ProducerError::UnknownTopic { topic: name.to_string() })?;
+        let mut topics = self.inner.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let known = topics.get(name).map(|known| &**known);
+        let topic = Arc::new(Topic::new(Arc::clone(name), metadata.partitions, known));
+        topics.insert(Arc::clone(name), Arc::clone(&topic));
+        Ok(topic)
     }
 }
 

@@ -124,6 +124,11 @@ impl Record {
         &self.data.spans[self.index as usize]
     }
 
+    /// If it stands for a range of the log that cannot be read: the offset after the range, and why.
+    pub(crate) fn unreadable(&self) -> Option<(i64, &str)> {
+        self.data.damage.as_deref().map(|reason| (self.data.next_offset, reason))
+    }
+
     /// The partition it was read from.
     pub fn partition(&self) -> &TopicPartition {
         &self.data.partition

@@ -15,7 +15,7 @@ use crate::dead_letter::DeadLetterActor;
 use crate::event::{Event, Events};
 use crate::isolation::Planes;
 use crate::offsets::{OffsetReset, OffsetsActor, OffsetsMessage};
-use crate::partition::{Hooks, PartitionContext, Spawner, TopicLimits};
+use crate::partition::{CorruptBatches, Hooks, PartitionContext, Spawner, TopicLimits};
 use crate::policy::DeadLetterTopics;
 use crate::producer::Producer;
 
@@ -47,6 +47,7 @@ pub(crate) struct SupervisorSettings {
     pub(crate) drain_timeout: Duration,
     pub(crate) dead_letter_topics: DeadLetterTopics,
     pub(crate) max_unacknowledged: usize,
+    pub(crate) corrupt_batches: CorruptBatches,
 }
 
 /// The control actors that the supervisor starts; each by its own settings.
@@ -83,6 +84,7 @@ impl Actor for SupervisorActor {
             topics: self.settings.dead_letter_topics.clone(),
             sources: self.topics.iter().map(|topic| topic.name.clone()).collect(),
             max_unacknowledged: self.settings.max_unacknowledged,
+            corrupt_batches: self.settings.corrupt_batches,
         };
         Ok(SupervisorState {
             context: Arc::new(context),

@@ -123,17 +123,12 @@ impl SupervisorActor {
                 self.stopped(myself, state, key);
             }
             End::Stopped => {
-                managed.ownership.rewind();
                 self.restart_later(myself, state, key, "it was stopped from outside".to_owned());
             }
             End::Failed(error) => match error.downcast::<PartitionError>().map(|error| *error) {
                 Ok(PartitionError::Fault { record, fault }) => self.quarantine(myself, state, key, record, fault),
-                Ok(PartitionError::Infrastructure { reason }) => {
-                    managed.ownership.rewind();
-                    self.restart_later(myself, state, key, reason);
-                }
+                Ok(PartitionError::Infrastructure { reason }) => self.restart_later(myself, state, key, reason),
                 Err(error) => {
-                    managed.ownership.rewind();
                     let reason = format!("the partition actor failed, which is a bug in bezoar: {error}");
                     self.restart_later(myself, state, key, reason);
                 }
@@ -179,8 +174,7 @@ impl SupervisorActor {
             });
             let next = match judged {
                 Ok(Judged::Passed) => {
-                    ownership.advance(record.offset() + 1);
-                    ownership.reported(record.offset() + 1);
+                    ownership.pass(record.offset() + 1);
                     SupervisorMessage::Start(key)
                 }
                 Ok(Judged::Retry(after)) => {

@@ -7,9 +7,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use super::memory::Memory;
 use crate::classifier::{FailureInfo, Rules};
 use crate::event::Events;
-use crate::handler::{Decoder, Delivery, Handler, Outbox};
+use crate::handler::{Decoder, Handler, Outbox};
 use crate::isolation::guard::{Contained, install_hook};
-use crate::partition::{Delivered, Fault, Hooks, deliver};
+use crate::partition::{Attempt, Delivered, Fault, Hooks, Patience};
 use crate::policy::Category;
 use crate::producer::Producer;
 use crate::record::{HeaderRef, ProducerRecord, Record, RecordBatchBuilder, TopicPartition};
@@ -131,18 +131,20 @@ where
         let record = self.fetched(record);
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
         let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
-        let first_failure = (attempt > 1).then(SystemTime::now);
-        let delivery = Delivery::new(record.clone(), attempt, first_failure, Arc::clone(&outbox));
-        let delivered = deliver(
-            (&self.hooks, &self.events),
-            &mut self.decoder,
+        let partition = record.partition().clone();
+        let delivery = Attempt {
+            hooks: &self.hooks,
+            events: &self.events,
+            decoder: &mut self.decoder,
             handler,
-            &outbox,
-            (&record, delivery),
-            self.limit,
-            || {},
-        );
-        match delivered.await {
+            outbox: &outbox,
+            patience: &mut Patience::new(self.limit, Handle::current()),
+            record,
+            partition: &partition,
+            number: attempt,
+            first_failure: (attempt > 1).then(SystemTime::now),
+        };
+        match delivery.run(|_| None).await {
             Delivered::Handled => Outcome::Handled,
             Delivered::Failed(evidence) => Outcome::Failed {
                 category: self.rules.classify(&evidence),

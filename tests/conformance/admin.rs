@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use bezoar::broker::{BrokerError, ConnectionSettings, ErrorCode, NewTopic, OffsetSpec, native, rskafka};
+use bezoar::broker::{
+    BrokerError, CommittedOffset, ConfigChange, ConnectionSettings, ErrorCode, NewTopic, OffsetSpec, native,
+};
 use bezoar::record::ProducerRecord;
 
 use crate::fixture::{Fixture, PATIENCE, eventually, partition, records, settings, unique};
@@ -86,6 +88,125 @@ pub(crate) async fn offsets_by_place_and_time(fixture: &Fixture) {
     assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
 }
 
+pub(crate) async fn offsets_of_many_partitions_at_once(fixture: &Fixture) {
+    let topics = [fixture.topic(3).await, fixture.topic(1).await];
+    for (topic, number, count) in [(0, 0, 1), (0, 2, 3), (1, 0, 2)] {
+        fixture.produce(&partition(&topics[topic], number), records(0..count)).await;
+    }
+    let (first, second) = (|number| partition(&topics[0], number), partition(&topics[1], 0));
+    let admin = &fixture.ports.admin;
+    let asked = vec![
+        (second.clone(), OffsetSpec::Latest),
+        (first(2), OffsetSpec::Latest),
+        (first(2), OffsetSpec::Earliest),
+        (first(1), OffsetSpec::Latest),
+        (first(0), OffsetSpec::Timestamp(i64::MAX)),
+        (first(2), OffsetSpec::Latest),
+    ];
+    assert_eq!(admin.offsets(asked).await.unwrap(), [2, 3, 0, 0, 1, 3]);
+    assert!(admin.offsets(Vec::new()).await.unwrap().is_empty());
+    let error = admin.offsets(vec![(second, OffsetSpec::Latest), (first(3), OffsetSpec::Latest)]).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+    assert!(error.to_string().contains(&first(3).to_string()), "{error}");
+}
+
+pub(crate) async fn the_latest_timestamp_may_stand_before_the_end(fixture: &Fixture) {
+    let topic = fixture.topic(1).await;
+    let admin = &fixture.ports.admin;
+    assert_eq!(admin.offset(partition(&topic, 0), OffsetSpec::MaxTimestamp).await.unwrap(), 0, "the end of nothing");
+    for millis in [1_000, 3_000, 2_000] {
+        let record = ProducerRecord::to("").value("a").timestamp(millis);
+        fixture.produce(&partition(&topic, 0), vec![record]).await;
+    }
+    assert_eq!(admin.offset(partition(&topic, 0), OffsetSpec::MaxTimestamp).await.unwrap(), 1);
+}
+
+pub(crate) async fn partitions_are_added_and_never_taken_away(fixture: &Fixture) {
+    let topic = fixture.topic(2).await;
+    let admin = &fixture.ports.admin;
+    // Its leaders are known before.
+    admin.offset(partition(&topic, 1), OffsetSpec::Latest).await.unwrap();
+    admin.create_partitions(topic.clone(), 4).await.unwrap();
+    assert_eq!(admin.topics(vec![topic.clone()]).await.unwrap()[0].as_ref().unwrap().partitions, 4);
+    assert_eq!(admin.offset(partition(&topic, 3), OffsetSpec::Latest).await.unwrap(), 0);
+    let error = admin.create_partitions(topic.clone(), 3).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode(37)), "INVALID_PARTITIONS");
+    assert!(error.to_string().contains(&topic), "{error}");
+    let error = admin.create_partitions(unique("missing"), 3).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+}
+
+pub(crate) async fn configuration_is_changed_entry_by_entry(fixture: &Fixture) {
+    let name = unique("topic");
+    let admin = &fixture.ports.admin;
+    admin.create_topic(NewTopic::new(&name, 1).config("max.message.bytes", "12345")).await.unwrap();
+    let set = async |entry: &str| {
+        let entries = admin.describe_topic_configs(name.clone()).await.unwrap();
+        assert!(entries.windows(2).all(|pair| pair[0].name < pair[1].name), "{entries:?}");
+        let found = entries.into_iter().find(|found| found.name == entry).unwrap();
+        (found.is_own, found.value.unwrap())
+    };
+    let (own, default) = set("retention.ms").await;
+    assert!(!own);
+    assert_eq!(set("max.message.bytes").await, (true, "12345".to_owned()));
+
+    let changes = vec![ConfigChange::set("retention.ms", "77000"), ConfigChange::delete("max.message.bytes")];
+    admin.alter_topic_configs(name.clone(), changes).await.unwrap();
+    eventually("it has changed", || async { set("retention.ms").await == (true, "77000".to_owned()) }).await;
+    assert!(!set("max.message.bytes").await.0);
+    admin.alter_topic_configs(name.clone(), vec![ConfigChange::delete("retention.ms")]).await.unwrap();
+    eventually("it is the default again", || async { set("retention.ms").await == (false, default.clone()) }).await;
+
+    let wrong = vec![ConfigChange::set("cleanup.policy", "sometimes")];
+    let error = admin.alter_topic_configs(name, wrong).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode(40)), "INVALID_CONFIG: {error}");
+    let missing = vec![ConfigChange::set("retention.ms", "77000")];
+    let error = admin.alter_topic_configs(unique("missing"), missing).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), "{error}");
+}
+
+pub(crate) async fn records_are_deleted_up_to_an_offset(fixture: &Fixture) {
+    let topic = fixture.topic(1).await;
+    let (partition, admin) = (partition(&topic, 0), &fixture.ports.admin);
+    fixture.produce(&partition, records(0..5)).await;
+    assert_eq!(admin.delete_records(partition.clone(), 3).await.unwrap(), 3);
+    assert_eq!(admin.offset(partition.clone(), OffsetSpec::Earliest).await.unwrap(), 3);
+    assert_eq!(admin.delete_records(partition.clone(), 2).await.unwrap(), 3, "what is gone is gone");
+    let error = admin.delete_records(partition.clone(), 6).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::OFFSET_OUT_OF_RANGE));
+    assert_eq!(admin.delete_records(partition, -1).await.unwrap(), 5);
+    let error = admin.delete_records(crate::fixture::partition(&unique("missing"), 0), 0).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+}
+
+pub(crate) async fn the_cluster_and_its_topics_are_told(fixture: &Fixture) {
+    let topics = [fixture.topic(1).await, fixture.topic(1).await];
+    let admin = &fixture.ports.admin;
+    let cluster = admin.describe_cluster().await.unwrap();
+    assert!(cluster.id.is_some_and(|id| !id.is_empty()));
+    assert!(cluster.brokers.iter().any(|broker| Some(broker.id) == cluster.controller));
+    assert!(cluster.brokers.iter().any(|broker| broker.address == fixture.address), "{:?}", cluster.brokers);
+    let listed = admin.list_topics().await.unwrap();
+    assert!(topics.iter().all(|topic| listed.contains(topic)), "{listed:?}");
+    assert!(listed.is_sorted());
+}
+
+pub(crate) async fn groups_are_listed_and_described(fixture: &Fixture) {
+    let topic = fixture.topic(1).await;
+    let (group, admin) = (unique("group"), &fixture.ports.admin);
+    let offset = CommittedOffset::new(partition(&topic, 0), 0);
+    assert_eq!(fixture.ports.offsets.commit(group.clone(), vec![offset]).await.unwrap(), [Ok(())]);
+    let listed = admin.list_groups().await.unwrap();
+    let found = listed.iter().find(|listed| listed.group == group).unwrap();
+    assert_eq!(found.state.as_deref(), Some("Empty"));
+    assert!(found.kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("classic")), "{found:?}");
+    let described = admin.describe_group(group.clone()).await.unwrap();
+    assert_eq!((described.group, described.state.as_str(), described.is_modern), (group, "Empty", false));
+    assert_eq!(described.members, []);
+    let error = admin.describe_group(unique("missing")).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::GROUP_ID_NOT_FOUND));
+}
+
 /// An address at which nobody listens.
 fn closed() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
@@ -93,7 +214,7 @@ fn closed() -> String {
 
 pub(crate) async fn an_unreachable_broker_is_named_with_its_cause(_: &Fixture) {
     let (first, second) = (closed(), closed());
-    let error = rskafka::connect(ConnectionSettings::new([&first, &second])).await.unwrap_err();
+    let error = native::connect(ConnectionSettings::new([&first, &second])).await.unwrap_err();
     let BrokerError::Unreachable { addresses, causes } = &error else { panic!("{error}") };
     assert_eq!(*addresses, format!("{first}, {second}"));
     assert!(causes.contains(&format!("{first}: ")) && causes.contains(&format!("{second}: ")), "{causes}");
@@ -105,14 +226,15 @@ pub(crate) async fn a_broker_that_never_answers_is_an_error_in_time(_: &Fixture)
     let address = listener.local_addr().unwrap().to_string();
     let mut settings = settings(&address);
     settings.connect_timeout = Duration::from_millis(300);
-    let connecting = rskafka::connect(settings);
+    let connecting = native::connect(settings);
     let error = tokio::time::timeout(PATIENCE, connecting).await.expect("bounded").unwrap_err();
     let BrokerError::Unreachable { causes, .. } = &error else { panic!("{error}") };
     assert!(causes.contains(&address) && causes.contains("no connection within"), "{causes}");
 }
 
 pub(crate) async fn the_second_bootstrap_address_is_used(fixture: &Fixture) {
-    let ports = rskafka::connect(ConnectionSettings::new([closed(), fixture.address.clone()])).await.unwrap();
+    let settings = ConnectionSettings::new([closed(), fixture.address.clone()]);
+    let ports = fixture.with(|own| *own = settings).await;
     let topic = fixture.topic(1).await;
     assert_eq!(ports.produce.produce(partition(&topic, 0), records(0..1)).await.unwrap(), [0]);
 }

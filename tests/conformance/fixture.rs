@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, SourceProblem};
+use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports, SourceProblem};
 use bezoar::embedded::Broker;
 use bezoar::record::{Header, ProducerRecord, Record, RecordBatch, TopicPartition};
 use tokio::sync::Notify;
@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) struct Fixture {
+    plane: Plane,
     pub(crate) ports: Ports,
     pub(crate) address: String,
     /// The embedded broker, where that is the one.
@@ -22,6 +23,14 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn rskafka() -> Self {
+        Self::of(Plane::Rskafka).await
+    }
+
+    pub(crate) async fn native() -> Self {
+        Self::of(Plane::Native).await
+    }
+
+    async fn of(plane: Plane) -> Self {
         let embedded = match std::env::var("KAFKA_BOOTSTRAP") {
             Ok(_) => None,
             Err(_) => Some(Broker::start().await.unwrap()),
@@ -30,15 +39,15 @@ impl Fixture {
             Some(broker) => broker.bootstrap(),
             None => std::env::var("KAFKA_BOOTSTRAP").unwrap(),
         };
-        let ports = bezoar::broker::rskafka::connect(settings(&address)).await.unwrap();
-        Self { ports, address, embedded }
+        let ports = plane.connect(settings(&address)).await.unwrap();
+        Self { plane, ports, address, embedded }
     }
 
     /// The adapter once more, with other settings.
     pub(crate) async fn with(&self, change: impl FnOnce(&mut ConnectionSettings)) -> Ports {
         let mut settings = settings(&self.address);
         change(&mut settings);
-        bezoar::broker::rskafka::connect(settings).await.unwrap()
+        self.plane.connect(settings).await.unwrap()
     }
 
     /// Creates a topic with a name of its own, which keeps records of any age.
@@ -166,6 +175,19 @@ impl Reading {
             records.extend(self.batch().await.iter().map(Owned::from));
         }
         records
+    }
+
+    /// The records up to where the feed knows that everything below `offset` was passed, which must come as one batch's end.
+    pub(crate) async fn records_until(&self, offset: i64) -> Vec<Owned> {
+        let mut records = Vec::new();
+        loop {
+            let batch = self.batch().await;
+            records.extend(batch.iter().map(Owned::from));
+            if batch.next_offset() >= offset {
+                assert_eq!(batch.next_offset(), offset);
+                return records;
+            }
+        }
     }
 
     /// The values of the next `count` records, as text.

@@ -15,15 +15,15 @@ mod rskafka_limits;
 mod transactions;
 mod wire;
 
-/// Runs each function of the suite against an adapter, as a test named after both.
+/// Runs each function against a plane, as a test named after both.
 macro_rules! suite {
-    ($adapter:ident: $($module:ident { $($test:ident),* $(,)? })*) => {
-        mod $adapter {
+    ($plane:ident: $($module:ident { $($test:ident),* $(,)? })*) => {
+        mod $plane {
             $(mod $module {
                 $(
                     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                     async fn $test() {
-                        let fixture = crate::fixture::Fixture::$adapter().await;
+                        let fixture = crate::fixture::Fixture::$plane().await;
                         crate::$module::$test(&fixture).await;
                     }
                 )*
@@ -32,7 +32,15 @@ macro_rules! suite {
     };
 }
 
-suite! { rskafka:
+/// The same functions against both planes.
+macro_rules! both_planes {
+    ($($tests:tt)*) => {
+        suite! { native: $($tests)* }
+        suite! { rskafka: $($tests)* }
+    };
+}
+
+both_planes! {
     admin {
         topics_are_created_described_and_deleted,
         creating_a_topic_twice_is_an_error_with_its_code,
@@ -41,6 +49,13 @@ suite! { rskafka:
         deleting_an_unknown_topic_is_an_error_with_its_code,
         configuration_entries_are_read,
         offsets_by_place_and_time,
+        offsets_of_many_partitions_at_once,
+        the_latest_timestamp_may_stand_before_the_end,
+        partitions_are_added_and_never_taken_away,
+        configuration_is_changed_entry_by_entry,
+        records_are_deleted_up_to_an_offset,
+        the_cluster_and_its_topics_are_told,
+        groups_are_listed_and_described,
         an_unreachable_broker_is_named_with_its_cause,
         a_broker_that_never_answers_is_an_error_in_time,
         the_second_bootstrap_address_is_used,
@@ -87,16 +102,21 @@ suite! { rskafka:
         embedded_a_dropped_connection_is_reported_once_and_survived,
         embedded_a_broker_that_hangs_is_reported_in_time_and_survived,
         embedded_a_restarted_broker_is_found_again,
-        embedded_producing_ends_at_the_request_timeout,
+        embedded_producing_ends_at_its_timeout,
         embedded_producing_waits_for_a_leader_and_no_longer_than_allowed,
         embedded_a_lost_response_may_duplicate_but_not_lose,
         embedded_the_coordinator_is_looked_for_again,
         embedded_a_coordinator_that_is_never_there_is_an_error_in_time,
         embedded_a_call_without_an_answer_is_an_error_in_time,
     }
-    rskafka_limits {
-        a_null_header_stops_the_reading_after_what_is_before_it,
-        an_unknown_compression_stops_the_reading_with_a_remedy,
-        headers_that_cannot_be_written_are_named,
+}
+
+mod limits {
+    suite! { rskafka:
+            rskafka_limits {
+                a_null_header_stops_the_reading_after_what_is_before_it,
+                an_unknown_compression_stops_the_reading_with_a_remedy,
+                headers_that_cannot_be_written_are_named,
+            }
     }
 }

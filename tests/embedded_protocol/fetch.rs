@@ -118,18 +118,6 @@ async fn a_topic_made_anew_has_another_id() {
 }
 
 #[tokio::test]
-async fn sessions_are_declined() {
-    let broker = orders(1).await;
-    let mut client = Client::pipe(&broker);
-    let asked = fetch("orders", &[(0, 0)]).with_session_id(0).with_session_epoch(0);
-    assert_eq!(client.fetch(&asked).await.session_id, 0);
-    let kept = client.fetch(&asked.with_session_id(12).with_session_epoch(1)).await;
-    assert_eq!((kept.error_code, kept.responses.len()), (70, 0));
-    let begun = client.fetch(&fetch("orders", &[(0, 0)]).with_session_epoch(5)).await;
-    assert_eq!(begun.error_code, 70);
-}
-
-#[tokio::test]
 async fn committed_readers_stop_at_open_transactions_and_hear_of_aborted_ones() {
     let broker = orders(1).await;
     let transactional =

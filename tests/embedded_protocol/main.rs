@@ -1,10 +1,13 @@
 //! The embedded broker seen through the wire protocol, request by request.
 
+mod admin;
 mod client;
+mod epochs;
 mod faults;
 mod fetch;
 mod groups;
 mod malformed;
 mod paused;
 mod produce;
+mod sessions;
 mod topics;

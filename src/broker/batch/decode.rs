@@ -115,7 +115,7 @@ impl Decoder<'_> {
             }
         };
         let Some(batch) = rest.get(..header.size) else { return self.cut_off(at) };
-        let Some(last_offset) = self.verified(at, &header, batch) else { return None };
+        let last_offset = self.verified(at, &header, batch)?;
         if let Err(unreadable) = self.take(at, &header, last_offset) {
             self.unreadable(at, Some(header.size), Header::Checked(&header), unreadable);
             return None;

@@ -98,10 +98,22 @@ served! {
     DeleteRecords = 21, 0..=2, DeleteRecordsRequest, delete_records;
     /// Gives out a producer id.
     InitProducerId = 22, 0..=5, InitProducerIdRequest, init_producer_id;
+    /// Asks where leader epochs ended.
+    OffsetForLeaderEpoch = 23, 2..=4, OffsetForLeaderEpochRequest, offset_for_leader_epoch;
     /// Reads the configuration of topics and of the broker.
     DescribeConfigs = 32, 1..=4, DescribeConfigsRequest, describe_configs;
+    /// Replaces the configuration of topics.
+    AlterConfigs = 33, 0..=2, AlterConfigsRequest, alter_configs;
+    /// Gives topics more partitions.
+    CreatePartitions = 37, 0..=3, CreatePartitionsRequest, create_partitions;
     /// Deletes groups.
     DeleteGroups = 42, 0..=2, DeleteGroupsRequest, delete_groups;
+    /// Changes entries of topics' configuration.
+    IncrementalAlterConfigs = 44, 0..=1, IncrementalAlterConfigsRequest, incremental_alter_configs;
+    /// Asks for the cluster's id, controller and brokers.
+    DescribeCluster = 60, 0..=2, DescribeClusterRequest, describe_cluster;
+    /// Asks for topics and partitions, in parts.
+    DescribeTopicPartitions = 75, 0..=0, DescribeTopicPartitionsRequest, describe_topic_partitions;
 }
 
 impl Api {

@@ -1,19 +1,15 @@
 use std::net::SocketAddr;
 
-use bytes::Bytes;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use super::api::Api;
-use super::apis::delete_records;
 use super::builder::BrokerBuilder;
 use super::error::EmbeddedError;
 use super::fault::{Fault, Injected};
-use super::log::Log;
 use super::server::Server;
-use super::state::{Creation, Refused, State};
-use crate::broker::batch::{BatchHeader, StoredRecord};
+use super::state::{Creation, Refused};
 use crate::broker::{ErrorCode, NewTopic};
 use kafka_protocol::ResponseError;
 
@@ -25,7 +21,7 @@ use kafka_protocol::ResponseError;
 /// requests came. These methods never wait.
 #[derive(Debug)]
 pub struct Broker {
-    server: Server,
+    pub(super) server: Server,
     address: SocketAddr,
 }
 
@@ -76,8 +72,9 @@ impl Broker {
     }
 
     /// Goes down as a broker does that is stopped: connections are closed and new ones refused. Records, topics and
-    /// groups stay for [`come_back`](Self::come_back). Returns once it is down.
+    /// groups stay for [`come_back`](Self::come_back), fetch sessions don't. Returns once it is down.
     pub async fn go_down(&self) {
+        self.server.with(|core, _| core.state.sessions.clear());
         self.server.go_down().await;
     }
 
@@ -193,89 +190,12 @@ impl Broker {
     pub fn committed_metadata(&self, group: &str, topic: &str, partition: i32) -> Option<String> {
         self.server.with(|core, _| Some(core.state.groups.get(group)?.committed(topic, partition)?.metadata.clone()))
     }
-
-    /// Appends a record batch as it is, whatever a producer would be allowed to send (see
-    /// [`BatchWriter`](super::BatchWriter)), and returns the offset it got. Length, magic and CRC must be right.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Refused`] where there is no such partition, or the bytes are not one batch.
-    pub fn append_raw(&self, topic: &str, partition: i32, batch: Bytes) -> Result<i64, EmbeddedError> {
-        let doing = format!("appending a batch to {topic}/{partition}");
-        let checked = BatchHeader::check(&batch)
-            .map_err(|error| error.to_string())
-            .and_then(|header| if header.size == batch.len() { Ok(header) } else { Err("more than one batch".into()) });
-        let header = match checked {
-            Ok(header) => header,
-            Err(message) => return Err(refuse(doing, Refused::new(ResponseError::CorruptMessage, message))),
-        };
-        self.change_log(doing, topic, partition, |log| log.append(header, &batch, None))
-    }
-
-    /// Leaves `count` offsets at the end of a partition without any batch, as compaction does; returns the new end.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Refused`] where there is no such partition.
-    pub fn leave_gap(&self, topic: &str, partition: i32, count: i64) -> Result<i64, EmbeddedError> {
-        let doing = format!("leaving a gap in {topic}/{partition}");
-        self.change_log(doing, topic, partition, |log| {
-            log.skip(count);
-            log.end()
-        })
-    }
-
-    /// Moves the start of a partition to `offset`, as retention does; records before it are gone.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Refused`] where there is no such partition, or the offset is past its end.
-    pub fn delete_records_before(&self, topic: &str, partition: i32, offset: i64) -> Result<(), EmbeddedError> {
-        let doing = format!("deleting records of {topic}/{partition} before offset {offset}");
-        self.server.with(|core, _| match delete_records::delete(&mut core.state, topic, partition, offset) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(refuse(doing, Refused::new(error, "no such partition, or an offset past its end"))),
-        })
-    }
-
-    /// All records of a partition, control records included, nothing lost.
-    ///
-    /// # Errors
-    /// [`EmbeddedError::Refused`] where there is no such partition, [`EmbeddedError::Compressed`] where a batch is
-    /// compressed.
-    pub fn records(&self, topic: &str, partition: i32) -> Result<Vec<StoredRecord>, EmbeddedError> {
-        let doing = format!("reading records of {topic}/{partition}");
-        self.server.with(|core, _| {
-            let log = core.state.topics.get(topic).and_then(|topic| topic.log(partition));
-            let log = log.ok_or_else(|| refuse(doing, unknown()))?;
-            log.records().ok_or_else(|| EmbeddedError::Compressed { topic: topic.to_owned(), partition })
-        })
-    }
-
-    fn change_log<T>(
-        &self,
-        doing: String,
-        topic: &str,
-        partition: i32,
-        change: impl FnOnce(&mut Log) -> T,
-    ) -> Result<T, EmbeddedError> {
-        self.server.with(|core, _| match find_log(&mut core.state, topic, partition) {
-            Some((id, log)) => {
-                let result = change(log);
-                core.state.touch(id, partition);
-                Ok(result)
-            }
-            None => Err(refuse(doing, unknown())),
-        })
-    }
 }
 
-fn find_log<'a>(state: &'a mut State, topic: &str, partition: i32) -> Option<(Uuid, &'a mut Log)> {
-    let topic = state.topics.get_mut(topic)?;
-    Some((topic.id, topic.log_mut(partition)?))
-}
-
-fn unknown() -> Refused {
+pub(super) fn unknown() -> Refused {
     Refused::new(ResponseError::UnknownTopicOrPartition, "there is no such topic or partition")
 }
 
-fn refuse(doing: String, refused: Refused) -> EmbeddedError {
+pub(super) fn refuse(doing: String, refused: Refused) -> EmbeddedError {
     EmbeddedError::Refused { doing, code: ErrorCode(refused.error.code()), message: refused.message }
 }

@@ -17,6 +17,7 @@ pub struct BrokerBuilder {
     default_partitions: i32,
     auto_create_topics: bool,
     max_request_bytes: usize,
+    fetch_sessions: usize,
 }
 
 impl BrokerBuilder {
@@ -27,6 +28,7 @@ impl BrokerBuilder {
             default_partitions: 1,
             auto_create_topics: false,
             max_request_bytes: 100 << 20,
+            fetch_sessions: 1_000,
         }
     }
 
@@ -69,6 +71,13 @@ impl BrokerBuilder {
         self
     }
 
+    /// The most fetch sessions kept at a time; a client that gets none names all its partitions in each fetch. Default
+    /// 1,000, as in Kafka (`max.incremental.fetch.session.cache.slots`); 0 for none.
+    pub fn fetch_sessions(mut self, sessions: usize) -> Self {
+        self.fetch_sessions = sessions;
+        self
+    }
+
     /// Starts the broker on the runtime of the caller.
     ///
     /// # Errors
@@ -86,6 +95,7 @@ impl BrokerBuilder {
             port: address.port(),
             default_partitions: self.default_partitions,
             auto_create_topics: self.auto_create_topics,
+            fetch_sessions: self.fetch_sessions,
         };
         let core = Core::new(State::new(settings, rand::random()));
         Ok(Broker::new(Server::start(core, listener, self.max_request_bytes), address))

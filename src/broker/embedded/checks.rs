@@ -69,6 +69,10 @@ fn every_version_is_answered_without_an_error() {
             CreateTopics => CreateTopicsResponse, DeleteTopics => DeleteTopicsResponse,
             DeleteRecords => DeleteRecordsResponse, InitProducerId => InitProducerIdResponse,
             DescribeConfigs => DescribeConfigsResponse, DeleteGroups => DeleteGroupsResponse,
+            OffsetForLeaderEpoch => OffsetForLeaderEpochResponse, AlterConfigs => AlterConfigsResponse,
+            CreatePartitions => CreatePartitionsResponse, DescribeCluster => DescribeClusterResponse,
+            IncrementalAlterConfigs => IncrementalAlterConfigsResponse,
+            DescribeTopicPartitions => DescribeTopicPartitionsResponse,
         );
         assert!(bytes.is_empty(), "{api} {version}: bytes after the answer");
         let expected_errors = usize::from(api == Api::DeleteTopics); // one of its topics does not exist

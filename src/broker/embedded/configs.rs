@@ -44,6 +44,18 @@ pub(crate) static KNOWN: &[Known] = &[
     Known { name: "segment.ms", default: "604800000", kind: ConfigKind::Long(1) },
 ];
 
+/// A change of one entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change<'a> {
+    Set(&'a str),
+    /// Back to the default.
+    Delete,
+    /// Adds words to a list.
+    Append(&'a str),
+    /// Takes words out of a list.
+    Subtract(&'a str),
+}
+
 /// The configuration of one topic.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configs {
@@ -65,6 +77,45 @@ impl Configs {
             set.insert(known.name, value);
         }
         Ok(Self { set })
+    }
+
+    /// The configuration with some entries changed.
+    pub(crate) fn changed<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, Change<'a>)>,
+    ) -> Result<Self, Refused> {
+        let mut entries: BTreeMap<String, String> =
+            self.set.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        for (name, change) in changes {
+            let (words, adds) = match change {
+                Change::Set(value) => {
+                    entries.insert(name.to_owned(), value.to_owned());
+                    continue;
+                }
+                Change::Delete => {
+                    entries.remove(name);
+                    continue;
+                }
+                Change::Append(words) => (words, true),
+                Change::Subtract(words) => (words, false),
+            };
+            let known = KNOWN.iter().find(|known| known.name == name);
+            let Some(known) = known.filter(|known| matches!(known.kind, ConfigKind::ListOf(_))) else {
+                let message = format!("Can't append to or subtract from {name}: it is no list.");
+                return Err(Refused::new(ResponseError::InvalidConfig, message));
+            };
+            let now = entries.get(name).map_or(known.default, String::as_str);
+            let mut list: Vec<&str> = now.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+            for word in words.split(',').map(str::trim) {
+                list.retain(|other| *other != word);
+                if adds {
+                    list.push(word);
+                }
+            }
+            let value = list.join(",");
+            entries.insert(name.to_owned(), value);
+        }
+        Self::new(entries)
     }
 
     /// The value of an entry as it was set.
@@ -140,6 +191,21 @@ mod tests {
     fn unknown_names_and_wrong_values_are_refused() {
         for (name, value) in [("retention", "1"), ("retention.ms", "a week"), ("cleanup.policy", "delete,burn")] {
             assert_eq!(with(name, value).unwrap_err().error, ResponseError::InvalidConfig, "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_are_set_reset_and_lists_changed() {
+        let configs = with("retention.ms", "5").unwrap();
+        let configs = configs.changed([("cleanup.policy", Change::Append("compact"))]).unwrap();
+        assert_eq!((configs.set("cleanup.policy"), configs.set("retention.ms")), (Some("delete,compact"), Some("5")));
+        let changes = [("cleanup.policy", Change::Subtract("delete")), ("retention.ms", Change::Delete)];
+        let configs = configs.changed(changes).unwrap();
+        assert_eq!((configs.set("cleanup.policy"), configs.set("retention.ms")), (Some("compact"), None));
+        for change in
+            [("retention.ms", Change::Append("6")), ("retention.ms", Change::Set("x")), ("x", Change::Set("1"))]
+        {
+            assert_eq!(configs.changed([change]).unwrap_err().error, ResponseError::InvalidConfig, "{change:?}");
         }
     }
 

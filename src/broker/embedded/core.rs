@@ -10,6 +10,7 @@ use super::api::{Api, Body};
 use super::apis::{self, fetch::Wait};
 use super::fault::{Errors, Faults, Plan};
 use super::request::{Request, encode_answer};
+use super::sessions::Context;
 use super::state::State;
 
 /// Names a connection.
@@ -81,6 +82,8 @@ struct Waiting {
     connection: ConnectionId,
     request: Box<Request>,
     plan: Plan,
+    /// What a fetch is about, once it has begun.
+    fetch: Option<Context>,
 }
 
 impl Core {
@@ -117,14 +120,14 @@ impl Core {
     fn admit(&mut self, now: Now, connection: ConnectionId, request: Box<Request>, effects: &mut Effects) {
         *self.counts.entry(request.api).or_default() += 1;
         let plan = if self.faults.concern(request.api) {
-            let touched = apis::touched(&request.body, &self.state.topics);
+            let touched = apis::touched(&request.body, &self.state);
             let touched: Vec<_> = touched.iter().map(|(topic, partition)| (&**topic, *partition)).collect();
             self.faults.plan(request.api, &touched)
         } else {
             Plan::default()
         };
         let until = now.elapsed.saturating_add(plan.delay);
-        let waiting = Waiting { until, connection, request, plan };
+        let waiting = Waiting { until, connection, request, plan, fetch: None };
         if waiting.until > now.elapsed {
             self.held.push(waiting);
         } else {
@@ -137,7 +140,7 @@ impl Core {
             effects.outcomes.push((waiting.connection, Outcome::Close));
             return;
         }
-        match self.perform(now, &waiting, Wait::Allowed) {
+        match self.perform(now, &mut waiting, Wait::Allowed) {
             Ok(outcome) => effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome))),
             Err(longest) => {
                 waiting.until = now.elapsed.saturating_add(longest);
@@ -150,14 +153,14 @@ impl Core {
     fn wake_parked(&mut self, now: Now, effects: &mut Effects) {
         let changed = self.state.take_changed();
         let parked = std::mem::take(&mut self.parked);
-        for waiting in parked {
+        for mut waiting in parked {
             let over = waiting.until <= now.elapsed;
-            let Body::Fetch(request) = &waiting.request.body else { continue };
-            if !over && !apis::fetch::watches(request, waiting.request.version, &changed, &self.state.topics) {
+            let Some(context) = &waiting.fetch else { continue };
+            if !over && !apis::fetch::watches(context, waiting.request.version, &changed, &self.state.topics) {
                 self.parked.push(waiting);
                 continue;
             }
-            match self.perform(now, &waiting, if over { Wait::Over } else { Wait::Allowed }) {
+            match self.perform(now, &mut waiting, if over { Wait::Over } else { Wait::Allowed }) {
                 Ok(outcome) => effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome))),
                 Err(_) => self.parked.push(waiting),
             }
@@ -165,8 +168,8 @@ impl Core {
     }
 
     /// Serves a request; a fetch without enough data says how long it wants to wait.
-    fn perform(&mut self, now: Now, waiting: &Waiting, wait: Wait) -> Result<Outcome, Duration> {
-        let Waiting { request, plan, .. } = waiting;
+    fn perform(&mut self, now: Now, waiting: &mut Waiting, wait: Wait) -> Result<Outcome, Duration> {
+        let Waiting { request, plan, fetch, .. } = waiting;
         let state = &mut self.state;
         let call = Call { version: request.version, now, errors: &plan.errors };
         Ok(match &request.body {
@@ -175,7 +178,10 @@ impl Core {
                 apis::produce::Done::Silence => Outcome::Silence,
                 apis::produce::Done::Close => Outcome::Close,
             },
-            Body::Fetch(body) => reply(request, &apis::fetch::handle(state, &call, body, wait)?),
+            Body::Fetch(body) => {
+                let context = fetch.get_or_insert_with(|| apis::fetch::begin(state, &call, body));
+                reply(request, &apis::fetch::handle(state, &call, body, context, wait)?)
+            }
             Body::ListOffsets(body) => reply(request, &apis::list_offsets::handle(state, &call, body)),
             Body::Metadata(body) => reply(request, &apis::metadata::handle(state, &call, body)),
             Body::OffsetCommit(body) => reply(request, &apis::offset_commit::handle(state, &call, body)),
@@ -190,6 +196,18 @@ impl Core {
             Body::InitProducerId(body) => reply(request, &apis::init_producer_id::handle(state, &call, body)),
             Body::DescribeConfigs(body) => reply(request, &apis::describe_configs::handle(state, &call, body)),
             Body::DeleteGroups(body) => reply(request, &apis::delete_groups::handle(state, &call, body)),
+            Body::OffsetForLeaderEpoch(body) => {
+                reply(request, &apis::offset_for_leader_epoch::handle(state, &call, body))
+            }
+            Body::AlterConfigs(body) => reply(request, &apis::alter_configs::handle(state, &call, body)),
+            Body::CreatePartitions(body) => reply(request, &apis::create_partitions::handle(state, &call, body)),
+            Body::IncrementalAlterConfigs(body) => {
+                reply(request, &apis::incremental_alter_configs::handle(state, &call, body))
+            }
+            Body::DescribeCluster(body) => reply(request, &apis::describe_cluster::handle(state, &call, body)),
+            Body::DescribeTopicPartitions(body) => {
+                reply(request, &apis::describe_topic_partitions::handle(state, &call, body))
+            }
         })
     }
 }

@@ -11,8 +11,13 @@ use super::state::{Creation, Settings, State};
 #[doc(hidden)]
 pub fn fuzz_frame(frame: &[u8]) -> bool {
     let Ok(request) = Request::decode(Bytes::copy_from_slice(frame)) else { return false };
-    let settings =
-        Settings { host: "localhost".to_owned(), port: 9092, default_partitions: 1, auto_create_topics: true };
+    let settings = Settings {
+        host: "localhost".to_owned(),
+        port: 9092,
+        default_partitions: 1,
+        auto_create_topics: true,
+        fetch_sessions: 10,
+    };
     let mut state = State::new(settings, 0);
     let creation = Creation { name: "orders".to_owned(), partitions: 1, replication: 1, configs: Vec::new() };
     if let Ok(topic) = state.build_topic(creation) {

@@ -26,6 +26,7 @@
 //! The broker proper is a state machine without I/O (`core`): requests and time go in, answers come out. Around it a
 //! thin server serves TCP, and in-memory pipes ([`Broker::connect`]) for tests in tokio's paused time.
 
+mod acts;
 mod api;
 mod apis;
 mod broker;
@@ -44,6 +45,7 @@ mod request;
 #[cfg(test)]
 mod samples;
 mod server;
+mod sessions;
 mod shape;
 mod state;
 mod topics;

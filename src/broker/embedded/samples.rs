@@ -186,13 +186,56 @@ pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
             let request = DescribeConfigsRequest::default().with_resources(vec![asked]).with_include_synonyms(true);
             frame(api, version, &request)
         }
+        Api::OffsetForLeaderEpoch => {
+            use m::offset_for_leader_epoch_request::*;
+            let partition = OffsetForLeaderPartition::default().with_current_leader_epoch(0).with_leader_epoch(0);
+            let asked = OffsetForLeaderTopic::default().with_topic(topic("orders")).with_partitions(vec![partition]);
+            frame(api, version, &OffsetForLeaderEpochRequest::default().with_topics(vec![asked]))
+        }
+        Api::AlterConfigs => {
+            use m::alter_configs_request::*;
+            let config = AlterableConfig::default().with_name(s("retention.ms")).with_value(Some(s("5")));
+            let asked = AlterConfigsResource::default().with_resource_type(2).with_resource_name(s("orders"));
+            let asked = asked.with_configs(vec![config]);
+            frame(api, version, &AlterConfigsRequest::default().with_resources(vec![asked]))
+        }
+        Api::CreatePartitions => {
+            use m::create_partitions_request::*;
+            let assignment = CreatePartitionsAssignment::default().with_broker_ids(vec![BrokerId(1)]);
+            let asked = CreatePartitionsTopic::default().with_name(topic("orders")).with_count(3);
+            let asked = asked.with_assignments(Some(vec![assignment]));
+            frame(api, version, &CreatePartitionsRequest::default().with_topics(vec![asked]))
+        }
+        Api::IncrementalAlterConfigs => {
+            use m::incremental_alter_configs_request::*;
+            let config = AlterableConfig::default().with_name(s("retention.ms")).with_value(Some(s("5")));
+            let asked = AlterConfigsResource::default().with_resource_type(2).with_resource_name(s("orders"));
+            let asked = asked.with_configs(vec![config]);
+            frame(api, version, &IncrementalAlterConfigsRequest::default().with_resources(vec![asked]))
+        }
+        Api::DescribeCluster => {
+            frame(api, version, &DescribeClusterRequest::default().with_include_cluster_authorized_operations(true))
+        }
+        Api::DescribeTopicPartitions => {
+            use m::describe_topic_partitions_request::*;
+            let asked = TopicRequest::default().with_name(topic("orders"));
+            let cursor = Cursor::default().with_topic_name(topic("orders")).with_partition_index(1);
+            let request = DescribeTopicPartitionsRequest::default().with_topics(vec![asked]);
+            frame(api, version, &request.with_response_partition_limit(10).with_cursor(Some(cursor)))
+        }
         Api::DeleteGroups => frame(api, version, &DeleteGroupsRequest::default().with_groups_names(vec![group()])),
     }
 }
 
 /// A core with the topic `orders`, and the topic's id.
 pub(super) fn core() -> (Core, Uuid) {
-    let settings = Settings { host: "localhost".into(), port: 9092, default_partitions: 1, auto_create_topics: false };
+    let settings = Settings {
+        host: "localhost".into(),
+        port: 9092,
+        default_partitions: 1,
+        auto_create_topics: false,
+        fetch_sessions: 10,
+    };
     let mut state = State::new(settings, 1);
     let creation = Creation { name: "orders".into(), partitions: 2, replication: 1, configs: Vec::new() };
     let orders = state.build_topic(creation).unwrap();

@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Blob,
     /// A structure in its own right, with tagged fields of its own.
     Struct(&'static [Field]),
+    /// A structure or null, behind a byte that says which.
+    Nullable(&'static [Field]),
     /// An array of structures.
     Structs(&'static [Field]),
     /// An array of something without tagged fields.
@@ -115,6 +117,11 @@ impl Walk<'_> {
                 self.skip(length)
             }
             Kind::Struct(fields) => self.structure(fields),
+            Kind::Nullable(fields) => {
+                let (&[presence], rest) = self.rest.split_first_chunk()?;
+                self.rest = rest;
+                if presence == 1 { self.structure(fields) } else { Some(()) }
+            }
             Kind::Structs(fields) => {
                 for _ in 0..self.count()? {
                     self.structure(fields)?;

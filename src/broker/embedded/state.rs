@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::configs::Configs;
 use super::groups::Groups;
 use super::log::Log;
+use super::sessions::Sessions;
 use super::topics::{Topic, Topics};
 
 /// The node id of the one broker.
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) port: u16,
     pub(crate) default_partitions: i32,
     pub(crate) auto_create_topics: bool,
+    /// The most fetch sessions kept at a time.
+    pub(crate) fetch_sessions: usize,
 }
 
 /// All that the broker holds, apart from requests in flight.
@@ -35,6 +38,7 @@ pub(crate) struct State {
     pub(crate) cluster_id: StrBytes,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
+    pub(crate) sessions: Sessions,
     next_producer_id: i64,
     random: StdRng,
     /// Partitions that changed since parked fetches were last looked at.
@@ -71,6 +75,7 @@ impl State {
         let mut random = StdRng::seed_from_u64(seed);
         let cluster_id = StrBytes::from_string(random_uuid(&mut random).simple().to_string());
         Self {
+            sessions: Sessions::new(settings.fetch_sessions),
             settings,
             cluster_id,
             topics: Topics::default(),

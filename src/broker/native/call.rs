@@ -2,7 +2,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_protocol::ResponseError;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::broker::{BrokerError, ErrorCode};
@@ -76,20 +75,18 @@ impl Call {
     where
         F: Future<Output = Result<T, Failed>>,
     {
-        let mut pause = Duration::from_millis(20);
+        let mut pauses = self.pauses();
         loop {
-            let error = match round().await {
+            match round().await {
                 Ok(value) => return Ok(value),
-                Err(Failed::ForGood(error)) => return Err(error),
-                Err(Failed::ForNow(error)) => error,
-            };
-            if Instant::now() + pause >= self.deadline {
-                return Err(error);
+                Err(failed) => pauses.after(failed).await?,
             }
-            tracing::debug!(%error, ?pause, "retrying");
-            sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_millis(500));
         }
+    }
+
+    /// The pauses between rounds, for those that [`retry`](Self::retry) cannot run.
+    pub(super) fn pauses(&self) -> Pauses<'_> {
+        Pauses { call: self, next: Duration::from_millis(20) }
     }
 
     pub(super) fn timeout(&self) -> BrokerError {
@@ -109,9 +106,32 @@ impl Call {
     }
 }
 
-/// Whether an error code says that the coordinator is to be looked for again.
+/// The pauses between the rounds of a retried call.
+pub(super) struct Pauses<'a> {
+    call: &'a Call,
+    next: Duration,
+}
+
+impl Pauses<'_> {
+    /// Waits for the next round; an error where there is to be none.
+    pub(super) async fn after(&mut self, failed: Failed) -> Result<(), BrokerError> {
+        let error = match failed {
+            Failed::ForNow(error) => error,
+            Failed::ForGood(error) => return Err(error),
+        };
+        let pause = self.next;
+        if Instant::now() + pause >= self.call.deadline {
+            return Err(error);
+        }
+        tracing::debug!(%error, ?pause, "retrying");
+        sleep(pause).await;
+        self.next = (pause * 2).min(Duration::from_millis(500));
+        Ok(())
+    }
+}
+
+/// Whether an error code is about the group's coordinator, so that nothing of the request took effect.
 pub(super) fn is_coordinator_error(code: i16) -> bool {
-    [ResponseError::NotCoordinator, ResponseError::CoordinatorNotAvailable, ResponseError::CoordinatorLoadInProgress]
-        .iter()
-        .any(|error| error.code() == code)
+    let code = ErrorCode(code);
+    code.refreshes_coordinator() || code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
 }

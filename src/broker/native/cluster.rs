@@ -1,14 +1,18 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use kafka_protocol::messages::metadata_response::MetadataResponseBroker;
+use kafka_protocol::messages::MetadataResponse;
 use tokio::time::timeout;
 
-use super::call::Call;
+use super::address::address;
+use super::call::{Call, Failed};
 use super::connection::Connection;
 use super::connector::Connector;
 use super::leaders::Leaders;
+use super::pool::{Link, NoConnection, Opened, Pool};
+use super::refresh::Refreshes;
+use super::topics;
 use crate::broker::{BrokerError, ConnectionSettings};
 
 /// What a connection is for. Each purpose has its own, since a broker answers the requests of one connection in turn: a
@@ -28,50 +32,75 @@ pub(super) struct Cluster {
     pub(super) settings: ConnectionSettings,
     /// Who leads which partition, as metadata last told.
     pub(super) leaders: Leaders,
+    pub(super) refreshes: Refreshes,
     connector: Arc<dyn Connector>,
+    pool: Arc<Pool>,
     state: Mutex<State>,
+    /// For the tasks that this starts.
+    pub(super) me: Weak<Self>,
 }
 
 #[derive(Default)]
 struct State {
+    /// The cluster's id, once told.
+    id: Option<String>,
     /// Addresses by broker id, as metadata last told.
     brokers: HashMap<i32, String>,
-    /// Open connections by address and purpose.
-    connections: HashMap<(String, Purpose), Arc<Connection>>,
     /// Coordinators' addresses by group.
     coordinators: HashMap<String, String>,
 }
 
 impl Cluster {
-    pub(super) fn new(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Self {
-        Self { settings, leaders: Leaders::default(), connector, state: Mutex::default() }
+    pub(super) fn new(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            leaders: Leaders::new(settings.metadata_max_age),
+            refreshes: Refreshes::default(),
+            connector,
+            pool: Arc::new(Pool::new(&settings)),
+            state: Mutex::default(),
+            me: me.clone(),
+            settings,
+        })
     }
 
-    /// A connection to any broker: one that is open, else the first of the known and the bootstrap addresses that
-    /// answers, each tried once.
+    /// A connection to any broker: one that is open, else the first of the bootstrap and the known addresses that
+    /// answers, each tried once; those that failed just now come last.
     pub(super) async fn any(&self, call: &Call) -> Result<Arc<Connection>, BrokerError> {
-        let addresses = {
-            let mut state = self.lock();
-            state.connections.retain(|_, connection| !connection.is_closed());
-            let open = state.connections.iter().find(|((_, purpose), _)| *purpose == Purpose::Control);
-            if let Some((_, connection)) = open {
-                return Ok(Arc::clone(connection));
-            }
-            // Bootstrap addresses first: they are what the user knows, and what errors should name.
-            let mut addresses = self.settings.bootstrap.clone();
-            addresses.extend(state.brokers.values().filter(|known| !self.settings.bootstrap.contains(known)).cloned());
-            addresses
-        };
-        let mut causes = Vec::new();
+        if let Some(open) = self.pool.open(Purpose::Control) {
+            return Ok(open);
+        }
+        let addresses = self.addresses();
+        let (mut causes, mut refused) = (Vec::new(), None);
         for (index, address) in addresses.iter().enumerate() {
             // One address that swallows packets must not use up the time of those after it.
             let share = call.time_left() / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-            match self.open(address, Purpose::Control, share, call).await {
-                Ok(connection) => return Ok(connection),
-                Err(cause) => causes.push(format!("{address}: {cause}")),
+            match timeout(share, self.link(address, Purpose::Control).ready()).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(NoConnection::ForNow(cause))) => causes.push(format!("{address}: {cause}")),
+                Ok(Err(NoConnection::ForGood(error))) => {
+                    causes.push(format!("{address}: {error}"));
+                    refused.get_or_insert(error);
+                }
+                Err(_) => causes.push(format!("{address}: {}", no_connection_within(share))),
             }
         }
-        Err(BrokerError::Unreachable { addresses: addresses.join(", "), causes: causes.join("; ") })
+        // What somebody must change says more than that others cannot be reached.
+        Err(refused.unwrap_or_else(|| {
+            let mut named = addresses;
+            let place = |address: &String| self.settings.bootstrap.iter().position(|other| other == address);
+            named.sort_by_key(|address| place(address).unwrap_or(usize::MAX));
+            BrokerError::Unreachable { addresses: named.join(", "), causes: causes.join("; ") }
+        }))
+    }
+
+    /// Bootstrap addresses first: they are what the user knows, and what holds when all known brokers were replaced.
+    fn addresses(&self) -> Vec<String> {
+        let mut addresses = self.settings.bootstrap.clone();
+        let state = self.lock();
+        addresses.extend(state.brokers.values().filter(|known| !self.settings.bootstrap.contains(known)).cloned());
+        drop(state);
+        self.pool.order(&mut addresses);
+        addresses
     }
 
     /// A control connection to the broker `id`, or to any where its address is not known.
@@ -97,53 +126,82 @@ impl Cluster {
         }
     }
 
-    /// A connection for `purpose` to the broker at `address`.
+    /// A connection for `purpose` to the broker at `address`. Where that failed just now, it takes until the next attempt.
     pub(super) async fn at(
         &self,
         address: &str,
         purpose: Purpose,
         call: &Call,
     ) -> Result<Arc<Connection>, BrokerError> {
-        let key = (address.to_owned(), purpose);
-        if let Some(connection) = self.lock().connections.get(&key).filter(|connection| !connection.is_closed()) {
-            return Ok(Arc::clone(connection));
+        let waiting = self.link(address, purpose).ready();
+        match timeout(call.time_left(), waiting).await {
+            Ok(Ok(connection)) => Ok(connection),
+            // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
+            Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(format!("{address}: {cause}"))),
+            Ok(Err(NoConnection::ForGood(error))) => Err(error),
+            Err(_) => Err(call.timeout()),
         }
-        // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
-        let opened = self.open(address, purpose, call.time_left(), call).await;
-        opened.map_err(|cause| call.connection(format!("{address}: {cause}")))
     }
 
-    async fn open(
-        &self,
-        address: &str,
-        purpose: Purpose,
-        within: Duration,
-        call: &Call,
-    ) -> Result<Arc<Connection>, String> {
-        let settings = &self.settings;
-        let handshake = async {
-            let stream = self.connector.open(address.to_owned()).await.map_err(|error| error.to_string())?;
-            let call = call.part(format!("asking {address} for its API versions"));
-            Connection::open(stream, &settings.client_id, settings.max_response_bytes, &call)
-                .await
-                .map_err(|error| error.to_string())
-        };
-        let within = within.min(settings.connect_timeout);
-        let connection = match timeout(within, handshake).await {
-            Ok(result) => Arc::new(result?),
-            Err(_) => {
-                let millis = Duration::from_millis(within.as_millis() as u64);
-                return Err(format!("no connection within {}", humantime::format_duration(millis)));
+    fn link(&self, address: &str, purpose: Purpose) -> Link {
+        let (me, target) = (self.me.clone(), address.to_owned());
+        self.pool.connect(address, purpose, move || async move {
+            match me.upgrade() {
+                Some(cluster) => cluster.open(&target, purpose).await,
+                None => Err(NoConnection::ForNow("the client was closed".to_owned())),
             }
-        };
-        self.lock().connections.insert((address.to_owned(), purpose), Arc::clone(&connection));
-        Ok(connection)
+        })
     }
 
-    /// Takes over what metadata says of the brokers.
-    pub(super) fn learn(&self, brokers: &[MetadataResponseBroker]) {
-        let addresses = brokers.iter().map(|broker| (*broker.node_id, format!("{}:{}", &*broker.host, broker.port)));
-        self.lock().brokers = addresses.collect();
+    async fn open(&self, address: &str, purpose: Purpose) -> Opened {
+        let within = self.settings.connect_timeout;
+        let call = Call::new(format!("connecting to {address}"), within);
+        let handshake = async {
+            let stream = self.connector.open(address.to_owned()).await.map_err(|error| broken(&call, error))?;
+            let connection = Arc::new(Connection::open(stream, &self.settings, &call).await?);
+            if purpose == Purpose::Control {
+                // Before anybody commits offsets over it: the address may lead to another cluster by now.
+                match topics::ask(self, &connection, &call, &[]).await {
+                    Ok(_) => {}
+                    Err(Failed::ForNow(error) | Failed::ForGood(error)) => return Err(error),
+                }
+            }
+            Ok(connection)
+        };
+        let result = timeout(within, handshake).await;
+        let opened = match result {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(BrokerError::Connection { cause, .. })) => NoConnection::ForNow(cause),
+            Ok(Err(BrokerError::Timeout { .. })) | Err(_) => NoConnection::ForNow(no_connection_within(within)),
+            Ok(Err(error)) if error.is_retriable() => NoConnection::ForNow(error.to_string()),
+            Ok(Err(error)) => NoConnection::ForGood(error),
+        };
+        tracing::debug!(address, ?purpose, error = ?opened, "no connection");
+        Err(opened)
+    }
+
+    /// Takes over what metadata says of the cluster and its topics. An error if it is another cluster's.
+    pub(super) fn learn(&self, call: &Call, answer: &MetadataResponse) -> Result<(), BrokerError> {
+        let mut state = self.lock();
+        if let Some(found) = answer.cluster_id.as_ref().map(|id| &**id) {
+            let expected = state.id.get_or_insert_with(|| found.to_owned());
+            if expected != found {
+                let (doing, expected) = (call.doing().to_owned(), expected.clone());
+                return Err(BrokerError::OtherCluster { doing, expected, found: found.to_owned() });
+            }
+        }
+        // A broker that has just started may not know of any yet, itself included.
+        if !answer.brokers.is_empty() {
+            let addresses = answer.brokers.iter().map(|broker| (*broker.node_id, address(&broker.host, broker.port)));
+            state.brokers = addresses.collect();
+            let known = |address: &str| {
+                self.settings.bootstrap.iter().chain(state.brokers.values()).any(|known| known == address)
+            };
+            self.pool.retain(known);
+        }
+        drop(state);
+        self.leaders.learn(answer);
+        Ok(())
     }
 
     /// The address of `group`'s coordinator, as far as it is remembered.
@@ -164,4 +222,17 @@ impl Cluster {
         // Held for short, consistent changes only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a connector's error says: errors of ours that it carries stay what they are.
+fn broken(call: &Call, error: std::io::Error) -> BrokerError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<BrokerError>()) {
+        Some(ours) => ours.clone(),
+        None => call.connection(error),
+    }
+}
+
+fn no_connection_within(within: Duration) -> String {
+    let millis = Duration::from_millis(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+    format!("no connection within {}", humantime::format_duration(millis))
 }

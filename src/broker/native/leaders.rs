@@ -1,16 +1,17 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kafka_protocol::ResponseError;
-use kafka_protocol::messages::metadata_response::{MetadataResponse, MetadataResponseTopic};
+use kafka_protocol::messages::metadata_response::{MetadataResponse, MetadataResponsePartition, MetadataResponseTopic};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::call::{Call, Failed};
-use super::cluster::Cluster;
-use super::topics::metadata;
-use crate::broker::{BrokerError, ErrorCode};
+use crate::broker::ErrorCode;
 use crate::record::TopicPartition;
+
+/// A topic that nobody has asked about for so many times the maximal age of metadata is forgotten.
+const FORGOTTEN_AFTER: u32 = 3;
 
 /// Who leads a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +24,10 @@ pub(super) struct Leader {
     pub(super) topic_id: Option<Uuid>,
 }
 
-/// What is known of the leaders of topics' partitions.
-#[derive(Debug, Default)]
+/// What is known of the leaders of topics' partitions, for the topics that are in use.
+#[derive(Debug)]
 pub(super) struct Leaders {
+    max_age: Duration,
     topics: Mutex<HashMap<String, Topic>>,
 }
 
@@ -33,18 +35,26 @@ pub(super) struct Leaders {
 struct Topic {
     /// When metadata told it.
     learned: Instant,
+    /// When somebody last asked about it.
+    used: Instant,
     /// The answer, or the error for the topic.
     partitions: Result<HashMap<i32, Leader>, ErrorCode>,
 }
 
 impl Leaders {
+    /// Knows nothing yet. What is older than `max_age` is to be asked anew.
+    pub(super) fn new(max_age: Duration) -> Self {
+        Self { max_age, topics: Mutex::default() }
+    }
+
     /// The leader of a partition as last told.
     ///
     /// `None` if nobody has told of the topic yet. An error where the topic, the partition or its leader is missing:
     /// `UNKNOWN_TOPIC_OR_PARTITION`, `LEADER_NOT_AVAILABLE`, or what the broker said.
     pub(super) fn of(&self, partition: &TopicPartition) -> Option<Result<Leader, ErrorCode>> {
-        let topics = self.lock();
-        let topic = topics.get(partition.topic())?;
+        let mut topics = self.lock();
+        let topic = topics.get_mut(partition.topic())?;
+        topic.used = Instant::now();
         let found = match &topic.partitions {
             Ok(partitions) => partitions.get(&partition.partition()).copied(),
             Err(code) => return Some(Err(*code)),
@@ -58,7 +68,10 @@ impl Leaders {
 
     /// How many partitions a topic has, as last told.
     pub(super) fn partitions(&self, topic: &str) -> Option<Result<usize, ErrorCode>> {
-        self.lock().get(topic).map(|topic| topic.partitions.as_ref().map(HashMap::len).map_err(|code| *code))
+        let mut topics = self.lock();
+        let topic = topics.get_mut(topic)?;
+        topic.used = Instant::now();
+        Some(topic.partitions.as_ref().map(HashMap::len).map_err(|code| *code))
     }
 
     /// When metadata last told of a topic.
@@ -66,15 +79,29 @@ impl Leaders {
         self.lock().get(topic).map(|topic| topic.learned)
     }
 
-    /// Takes over what an answer says.
+    /// Whether a topic is known, without error, and not for longer than metadata may age.
+    pub(super) fn is_fresh(&self, topic: &str) -> bool {
+        let topics = self.lock();
+        topics.get(topic).is_some_and(|topic| topic.partitions.is_ok() && topic.learned.elapsed() < self.max_age)
+    }
+
+    /// Takes over what an answer says, except that a leader which is known to have been replaced stays replaced: a broker
+    /// that lags behind may answer.
     pub(super) fn learn(&self, answer: &MetadataResponse) {
-        let learned = Instant::now();
+        let now = Instant::now();
         let mut topics = self.lock();
-        for topic in &answer.topics {
-            if let Some(name) = &topic.name {
-                topics.insert(name.0.to_string(), Topic { learned, partitions: partitions(topic) });
+        for told in &answer.topics {
+            let Some(name) = &told.name else { continue };
+            let mut partitions = partitions(told);
+            let known = topics.get(&*name.0);
+            if let (Ok(new), Some(Ok(old))) = (&mut partitions, known.map(|topic| &topic.partitions)) {
+                keep_newer(new, old);
             }
+            let used = known.map_or(now, |topic| topic.used);
+            topics.insert(name.0.to_string(), Topic { learned: now, used, partitions });
         }
+        let kept = self.max_age.saturating_mul(FORGOTTEN_AFTER);
+        topics.retain(|_, topic| topic.used.elapsed() <= kept);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Topic>> {
@@ -83,24 +110,30 @@ impl Leaders {
     }
 }
 
+/// Takes the leaders of a later epoch over from `old`. Epochs of a topic that was created anew begin anew.
+fn keep_newer(new: &mut HashMap<i32, Leader>, old: &HashMap<i32, Leader>) {
+    for (partition, leader) in new {
+        if let Some(known) = old.get(partition)
+            && known.topic_id == leader.topic_id
+            && leader.epoch >= 0
+            && known.epoch > leader.epoch
+        {
+            *leader = *known;
+        }
+    }
+}
+
 fn partitions(topic: &MetadataResponseTopic) -> Result<HashMap<i32, Leader>, ErrorCode> {
     if topic.error_code != 0 {
         return Err(ErrorCode(topic.error_code));
     }
     let topic_id = Some(topic.topic_id).filter(|id| !id.is_nil());
-    let leader = |partition: &kafka_protocol::messages::metadata_response::MetadataResponsePartition| {
+    let leader = |partition: &MetadataResponsePartition| {
         let leader = Leader { broker: *partition.leader_id, epoch: partition.leader_epoch, topic_id };
         (partition.partition_index, leader)
     };
     Ok(topic.partitions.iter().map(leader).collect())
 }
 
-impl Cluster {
-    /// Asks any broker for metadata of `topics`, once, so that [`Leaders`] knows them as they are now.
-    pub(super) async fn refresh(&self, call: &Call, topics: &[String]) -> Result<(), BrokerError> {
-        match metadata(self, call, topics).await {
-            Ok(_) => Ok(()),
-            Err(Failed::ForNow(error) | Failed::ForGood(error)) => Err(error),
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -15,20 +15,30 @@
 //! # }
 //! ```
 
+mod address;
 mod admin;
 mod api;
+mod backoff;
 mod call;
 mod cluster;
+mod configs;
 mod connection;
 mod connector;
+mod delete_records;
 mod fetch;
 mod frame;
+mod groups;
 mod leaders;
 mod list_offsets;
 mod offsets;
+mod pending;
+mod pool;
 mod produce;
+mod refresh;
 mod shape;
 mod topics;
+mod transport;
+mod versions;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -63,7 +73,7 @@ pub async fn connect(settings: ConnectionSettings) -> Result<Native, BrokerError
 /// As for [`connect`].
 pub async fn connect_with(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Result<Native, BrokerError> {
     let timeout = settings.request_timeout;
-    let native = Native { cluster: Arc::new(Cluster::new(settings, connector)), runtime: Handle::current() };
+    let native = Native { cluster: Cluster::new(settings, connector), runtime: Handle::current() };
     let call = Call::new("connecting", timeout);
     native.run(call, |cluster, call| async move { cluster.any(&call).await.map(drop) }).await?;
     Ok(native)

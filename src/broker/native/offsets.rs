@@ -12,11 +12,12 @@ use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, Grou
 use kafka_protocol::protocol::StrBytes;
 
 use super::Native;
+use super::address::address;
 use super::call::{Call, Failed, is_coordinator_error};
 use super::cluster::{Cluster, Purpose};
 use super::connection::Connection;
 use super::topics::topic_name;
-use crate::broker::{BoxFuture, BrokerError, CommittedOffset, OffsetStore};
+use crate::broker::{BoxFuture, BrokerError, CommittedOffset, ErrorCode, OffsetStore};
 use crate::record::TopicPartition;
 
 /// The version of OffsetFetch from which on it asks for several groups at once.
@@ -60,12 +61,12 @@ impl OffsetStore for Native {
     }
 }
 
-fn text(text: &str) -> StrBytes {
+pub(super) fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
 
 /// A connection to the group's coordinator.
-async fn coordinator(cluster: &Cluster, call: &Call, group: &str) -> Result<Arc<Connection>, Failed> {
+pub(super) async fn coordinator(cluster: &Cluster, call: &Call, group: &str) -> Result<Arc<Connection>, Failed> {
     if let Some(address) = cluster.coordinator(group) {
         return connected(cluster, call, group, &address).await;
     }
@@ -85,7 +86,7 @@ async fn coordinator(cluster: &Cluster, call: &Call, group: &str) -> Result<Arc<
     if code != 0 {
         return Err(Failed::by_code(call, code, message.as_ref().map(|text| text.to_string())));
     }
-    let address = format!("{}:{port}", &**host);
+    let address = address(host, port);
     cluster.set_coordinator(group, Some(address.clone()));
     connected(cluster, call, group, &address).await
 }
@@ -100,8 +101,8 @@ async fn connected(cluster: &Cluster, call: &Call, group: &str, address: &str) -
 }
 
 /// Sorts an error code of the group; one about the coordinator makes the next round look for it again.
-fn group_failed(cluster: &Cluster, call: &Call, group: &str, code: i16) -> Failed {
-    if is_coordinator_error(code) {
+pub(super) fn group_failed(cluster: &Cluster, call: &Call, group: &str, code: i16) -> Failed {
+    if ErrorCode(code).refreshes_coordinator() {
         cluster.set_coordinator(group, None);
     }
     Failed::by_code(call, code, None)

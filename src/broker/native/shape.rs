@@ -1,194 +1,71 @@
-//! A check of an answer's bytes before they are decoded: the decoder sets memory aside for as many array entries as the
-//! bytes claim to hold, so a hostile or garbled count would end the process. Here the bytes are walked by the
-//! answer's shape first, and a count that the bytes cannot hold is an error.
+//! How the tables of answers' fields are written: each field with the first version that has it.
 
-/// A field, and the versions that have it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
-    kind: Kind,
-    since: i16,
-    until: i16,
-}
-
-/// The type of a field.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    /// A fixed number of bytes.
-    Fixed(usize),
-    /// A string, null or not.
-    Text,
-    /// An array of 32-bit numbers.
-    Numbers,
-    /// An array of structures, null or not.
-    Structs(&'static [Field]),
-    /// A tagged field that the decoder knows, of so many bytes: it reads these, whatever size is announced.
-    Tagged { tag: usize, size: usize },
-}
-
-impl Field {
-    const fn new(since: i16, kind: Kind) -> Self {
-        Self { kind, since, until: i16::MAX }
-    }
-
-    /// Gives the last version that has the field.
-    pub(super) const fn until(mut self, until: i16) -> Self {
-        self.until = until;
-        self
-    }
-}
-
-pub(super) const fn bool(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(1))
-}
-
-pub(super) const fn int8(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(1))
-}
-
-pub(super) const fn int16(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(2))
-}
-
-pub(super) const fn int32(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(4))
-}
-
-pub(super) const fn int64(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(8))
-}
-
-pub(super) const fn uuid(since: i16) -> Field {
-    Field::new(since, Kind::Fixed(16))
-}
-
-pub(super) const fn text(since: i16) -> Field {
-    Field::new(since, Kind::Text)
-}
-
-pub(super) const fn numbers(since: i16) -> Field {
-    Field::new(since, Kind::Numbers)
-}
-
-pub(super) const fn structs(since: i16, fields: &'static [Field]) -> Field {
-    Field::new(since, Kind::Structs(fields))
-}
-
-pub(super) const fn tagged(since: i16, tag: usize, size: usize) -> Field {
-    Field::new(since, Kind::Tagged { tag, size })
-}
+pub(super) use crate::broker::shape::Field;
+use crate::broker::shape::{self, Kind, since};
 
 /// The most array entries in one answer: some hundred times what the largest clusters have.
 const MAX_ENTRIES: usize = 1 << 22;
 
 /// Walks `bytes` as the structure `fields` of `version` and returns what is left after it.
 pub(super) fn check<'a>(bytes: &'a [u8], fields: &[Field], version: i16, flexible: bool) -> Result<&'a [u8], String> {
-    let mut walk = Walk { rest: bytes, version, flexible, entries: 0 };
-    walk.structure(fields)?;
-    Ok(walk.rest)
+    shape::check(bytes, fields, version, flexible, MAX_ENTRIES)
 }
 
-struct Walk<'a> {
-    rest: &'a [u8],
-    version: i16,
-    flexible: bool,
-    entries: usize,
+pub(super) const fn bool(first: i16) -> Field {
+    since(first, Kind::Fixed(1))
 }
 
-impl Walk<'_> {
-    fn structure(&mut self, fields: &[Field]) -> Result<(), String> {
-        let version = self.version;
-        for field in fields.iter().filter(|field| (field.since..=field.until).contains(&version)) {
-            self.field(&field.kind)?;
-        }
-        if self.flexible { self.tags(fields) } else { Ok(()) }
-    }
+pub(super) const fn int8(first: i16) -> Field {
+    since(first, Kind::Fixed(1))
+}
 
-    fn field(&mut self, kind: &Kind) -> Result<(), String> {
-        match kind {
-            Kind::Fixed(size) => self.skip(*size),
-            Kind::Text => {
-                let length = if self.flexible { self.compact()? } else { self.prefix::<2>()? };
-                self.skip(length)
-            }
-            Kind::Numbers => {
-                let count = self.count()?;
-                self.skip(count * 4)
-            }
-            Kind::Structs(fields) => {
-                for _ in 0..self.count()? {
-                    self.structure(fields)?;
-                }
-                Ok(())
-            }
-            // Comes with the other tagged fields, at the end.
-            Kind::Tagged { .. } => Ok(()),
-        }
-    }
+pub(super) const fn int16(first: i16) -> Field {
+    since(first, Kind::Fixed(2))
+}
 
-    /// The number of entries of an array; each takes at least one byte.
-    fn count(&mut self) -> Result<usize, String> {
-        let count = if self.flexible { self.compact()? } else { self.prefix::<4>()? };
-        if count > self.rest.len() {
-            return Err(format!("array of {count} entries in {} bytes", self.rest.len()));
-        }
-        self.entries += count;
-        if self.entries > MAX_ENTRIES {
-            return Err(format!("more than {MAX_ENTRIES} array entries"));
-        }
-        Ok(count)
-    }
+pub(super) const fn int32(first: i16) -> Field {
+    since(first, Kind::Fixed(4))
+}
 
-    fn tags(&mut self, fields: &[Field]) -> Result<(), String> {
-        for _ in 0..self.varint()? {
-            let (tag, size) = (self.varint()?, self.varint()?);
-            let known = fields.iter().find_map(|field| match field.kind {
-                Kind::Tagged { tag: known, size } if known == tag => Some(size),
-                _ => None,
-            });
-            if known.is_some_and(|known| known != size) {
-                return Err(format!("tagged field {tag} of {size} bytes"));
-            }
-            self.skip(size)?;
-        }
-        Ok(())
-    }
+pub(super) const fn int64(first: i16) -> Field {
+    since(first, Kind::Fixed(8))
+}
 
-    /// A length stored plus one, 0 meaning null.
-    fn compact(&mut self) -> Result<usize, String> {
-        Ok(self.varint()?.saturating_sub(1))
-    }
+pub(super) const fn uuid(first: i16) -> Field {
+    since(first, Kind::Fixed(16))
+}
 
-    /// A signed length of `N` bytes, -1 meaning null.
-    fn prefix<const N: usize>(&mut self) -> Result<usize, String> {
-        let (bytes, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| self.short(N))?;
-        self.rest = rest;
-        let negative = bytes[0] & 0x80 != 0;
-        let value = bytes.iter().fold(if negative { -1i64 } else { 0 }, |value, byte| (value << 8) | i64::from(*byte));
-        match value {
-            -1 => Ok(0),
-            value => usize::try_from(value).map_err(|_| format!("negative length {value}")),
-        }
-    }
+/// A string, null or not.
+pub(super) const fn text(first: i16) -> Field {
+    since(first, Kind::Text)
+}
 
-    fn varint(&mut self) -> Result<usize, String> {
-        let mut value = 0u64;
-        for shift in (0..35).step_by(7) {
-            let (&byte, rest) = self.rest.split_first().ok_or_else(|| self.short(1))?;
-            self.rest = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return usize::try_from(value).map_err(|error| error.to_string());
-            }
-        }
-        Err("number of more than five bytes".to_owned())
-    }
+/// A run of bytes, null or not.
+pub(super) const fn blob(first: i16) -> Field {
+    since(first, Kind::Blob)
+}
 
-    fn skip(&mut self, size: usize) -> Result<(), String> {
-        self.rest = self.rest.get(size..).ok_or_else(|| self.short(size))?;
-        Ok(())
-    }
+/// An array of 32-bit numbers.
+pub(super) const fn numbers(first: i16) -> Field {
+    since(first, Kind::List(&Kind::Fixed(4)))
+}
 
-    fn short(&self, wanted: usize) -> String {
-        format!("{wanted} bytes expected where {} are left", self.rest.len())
-    }
+/// An array of strings.
+pub(super) const fn texts(first: i16) -> Field {
+    since(first, Kind::List(&Kind::Text))
+}
+
+/// A structure.
+pub(super) const fn structure(first: i16, fields: &'static [Field]) -> Field {
+    since(first, Kind::Struct(fields))
+}
+
+/// An array of structures, null or not.
+pub(super) const fn structs(first: i16, fields: &'static [Field]) -> Field {
+    since(first, Kind::Structs(fields))
+}
+
+/// A tagged field that the decoder knows.
+pub(super) const fn tagged(first: i16, tag: u32, field: &'static Field) -> Field {
+    since(first, Kind::Tagged(tag, &field.kind))
 }

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rskafka::record::RecordAndOffset;
@@ -10,6 +10,7 @@ use super::convert::batch;
 use super::cursor::{Cursor, Next};
 use super::error::{translate, undecodable};
 use crate::broker::native::Native;
+use crate::broker::outlet::Outlet;
 use crate::broker::{Admin, BrokerError, ErrorCode, Feed, OffsetSpec, SourceProblem};
 use crate::record::{RecordBatch, TopicPartition};
 
@@ -21,28 +22,6 @@ const CHECK_AFTER_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a first failure, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// The way to a feed, which can be shut.
-pub(super) struct Outlet {
-    feed: Mutex<Option<Arc<Feed>>>,
-}
-
-impl Outlet {
-    pub(super) fn new(feed: Arc<Feed>) -> Self {
-        Self { feed: Mutex::new(Some(feed)) }
-    }
-
-    /// Once this returns, nothing reaches the feed any more.
-    pub(super) fn shut(&self) {
-        *self.feed.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn with_feed(&self, act: impl FnOnce(&Feed)) {
-        if let Some(feed) = &*self.feed.lock().unwrap_or_else(PoisonError::into_inner) {
-            act(feed);
-        }
-    }
-}
 
 /// Reads one partition into its feed.
 pub(super) struct Reader {
@@ -269,7 +248,7 @@ impl Reader {
     }
 
     fn report(&self, problem: SourceProblem) {
-        self.outlet.with_feed(|feed| feed.report(problem));
+        self.outlet.report(problem);
     }
 }
 

@@ -6,8 +6,9 @@ use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 use super::clients::Clients;
-use super::reader::{Outlet, Reader};
+use super::reader::Reader;
 use crate::broker::native::Native;
+use crate::broker::outlet::Outlet;
 use crate::broker::{Feed, Source};
 use crate::record::TopicPartition;
 

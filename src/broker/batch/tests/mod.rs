@@ -8,6 +8,7 @@ mod transactions;
 
 use bytes::Bytes;
 
+use super::decode::Decoded;
 use super::*;
 use crate::record::{Record, RecordBatch, TopicPartition};
 

@@ -1,6 +1,7 @@
 //! ListOffsets, versions 1 to 10.
 //!
-//! - 1: one offset per partition, with its timestamp. 2: isolation level. 4: leader epochs. 6: flexible.
+//! - 1: one offset per partition, with its timestamp. 2: isolation level.
+//! - 4: leader epochs, the client's checked against the leader's. 6: flexible.
 //! - 7: -3 asks for the record with the largest timestamp. 8: -4 asks for the first offset on local disk.
 //! - 9: -5 asks for the last offset in tiered storage. 10: a timeout in the request.
 //!
@@ -11,7 +12,7 @@ use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionRespon
 use kafka_protocol::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
 use super::super::core::Call;
-use super::super::log::{LEADER_EPOCH, Log};
+use super::super::log::Log;
 use super::super::shape::{Kind, Shape, always, since};
 use super::super::state::State;
 use super::OK;
@@ -45,18 +46,19 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &ListOff
             let found = match (call.errors.partition(&topic.name, index), log) {
                 (Some(code), _) => Err(code),
                 (None, None) => Err(ResponseError::UnknownTopicOrPartition.code()),
-                (None, Some(_)) if partition.current_leader_epoch > LEADER_EPOCH => {
-                    Err(ResponseError::UnknownLeaderEpoch.code())
+                (None, Some(_)) if partition.timestamp < first_special(call.version) => {
+                    Err(ResponseError::UnsupportedVersion.code())
                 }
-                (None, Some(_)) if partition.timestamp < LATEST_TIERED => Err(ResponseError::UnsupportedVersion.code()),
-                (None, Some(log)) => Ok(find(log, partition.timestamp, request.isolation_level)),
+                (None, Some(log)) => log
+                    .check_leader_epoch(partition.current_leader_epoch)
+                    .map(|()| find(log, partition.timestamp, request.isolation_level))
+                    .map_err(|error| error.code()),
             };
             let answer = ListOffsetsPartitionResponse::default().with_partition_index(index);
             match found {
-                Ok((offset, timestamp)) => {
+                Ok(Found { offset, timestamp, epoch }) => {
                     let answer = answer.with_error_code(OK).with_offset(offset).with_timestamp(timestamp);
-                    let has_epoch = call.version >= 4 && offset >= 0;
-                    if has_epoch { answer.with_leader_epoch(LEADER_EPOCH) } else { answer }
+                    if call.version >= 4 { answer.with_leader_epoch(epoch) } else { answer }
                 }
                 Err(code) => answer.with_error_code(code).with_offset(-1).with_timestamp(-1),
             }
@@ -66,13 +68,32 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &ListOff
     ListOffsetsResponse::default().with_topics(topics.collect())
 }
 
-fn find(log: &Log, timestamp: i64, isolation_level: i8) -> (i64, i64) {
+/// What is found: an offset, its record's timestamp where one was asked for, and its leader epoch; -1 for nothing.
+struct Found {
+    offset: i64,
+    timestamp: i64,
+    epoch: i32,
+}
+
+/// The smallest timestamp that stands for something in a version.
+fn first_special(version: i16) -> i64 {
+    match version {
+        ..7 => EARLIEST,
+        7 => LARGEST_TIMESTAMP,
+        8 => EARLIEST_LOCAL,
+        _ => LATEST_TIERED,
+    }
+}
+
+fn find(log: &Log, timestamp: i64, isolation_level: i8) -> Found {
     let end = if isolation_level == 1 { log.last_stable() } else { log.end() };
-    match timestamp {
-        LATEST => (end, -1),
+    let (offset, timestamp) = match timestamp {
+        LATEST => return Found { offset: end, timestamp: -1, epoch: log.leader_epoch() },
         EARLIEST | EARLIEST_LOCAL => (log.start(), -1),
         LARGEST_TIMESTAMP => log.latest_by_time().unwrap_or(NOTHING),
         LATEST_TIERED => NOTHING,
         _ => log.find_by_time(timestamp, end).unwrap_or(NOTHING),
-    }
+    };
+    let epoch = if offset < 0 { -1 } else { log.epoch_at(offset) };
+    Found { offset, timestamp, epoch }
 }

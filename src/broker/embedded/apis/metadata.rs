@@ -16,7 +16,6 @@ use kafka_protocol::messages::{MetadataRequest, MetadataResponse, TopicName};
 use uuid::Uuid;
 
 use super::super::core::Call;
-use super::super::log::LEADER_EPOCH;
 use super::super::shape::{Kind, Shape, always, between, since};
 use super::super::state::{Creation, NODE, State};
 use super::super::topics::{Topic, check_name};
@@ -33,9 +32,9 @@ pub(in super::super) static SHAPE: Shape = Shape {
 };
 
 /// All operations that a topic knows: read, write, create, delete, alter, describe and their configuration twins.
-const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
+pub(super) const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// All operations that a cluster knows.
-const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
+pub(super) const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 
 pub(in super::super) fn handle(state: &mut State, call: &Call<'_>, request: &MetadataRequest) -> MetadataResponse {
     let topics = match &request.topics {
@@ -108,11 +107,11 @@ fn describe(topic: &Topic, call: &Call<'_>) -> MetadataResponseTopic {
     if let Some(code) = call.errors.topic(&topic.name) {
         return failed(Some(name), code);
     }
-    let partitions = (0..topic.partitions.len()).map(|index| {
+    let partitions = topic.partitions.iter().enumerate().map(|(index, log)| {
         MetadataResponsePartition::default()
             .with_partition_index(index as i32)
             .with_leader_id(NODE)
-            .with_leader_epoch(LEADER_EPOCH)
+            .with_leader_epoch(log.leader_epoch())
             .with_replica_nodes(vec![NODE])
             .with_isr_nodes(vec![NODE])
     });

@@ -1,20 +1,26 @@
 //! One file per API: the versions served and what each changed, the shape of its requests, and the handler.
 
+pub(super) mod alter_configs;
 pub(super) mod api_versions;
+pub(super) mod create_partitions;
 pub(super) mod create_topics;
 pub(super) mod delete_groups;
 pub(super) mod delete_records;
 pub(super) mod delete_topics;
+pub(super) mod describe_cluster;
 pub(super) mod describe_configs;
 pub(super) mod describe_groups;
+pub(super) mod describe_topic_partitions;
 pub(super) mod fetch;
 pub(super) mod find_coordinator;
+pub(super) mod incremental_alter_configs;
 pub(super) mod init_producer_id;
 pub(super) mod list_groups;
 pub(super) mod list_offsets;
 pub(super) mod metadata;
 pub(super) mod offset_commit;
 pub(super) mod offset_fetch;
+pub(super) mod offset_for_leader_epoch;
 pub(super) mod produce;
 mod touched;
 

@@ -4,12 +4,12 @@ use kafka_protocol::messages::TopicName;
 use uuid::Uuid;
 
 use super::super::api::Body;
-use super::super::topics::Topics;
+use super::super::state::State;
 
 /// The topics, and the partitions where it gives them, that a request names; for faults to be matched against.
-pub(in super::super) fn touched(body: &Body, topics: &Topics) -> Vec<(Arc<str>, Option<i32>)> {
+pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Option<i32>)> {
     let named = |name: &TopicName, id: Uuid| -> Arc<str> {
-        if id.is_nil() { Arc::from(&***name) } else { topics.name_of(id).unwrap_or_default() }
+        if id.is_nil() { Arc::from(&***name) } else { state.topics.name_of(id).unwrap_or_default() }
     };
     let mut all = Vec::new();
     let mut add = |topic: Arc<str>, partitions: &mut dyn Iterator<Item = i32>| {
@@ -23,9 +23,8 @@ pub(in super::super) fn touched(body: &Body, topics: &Topics) -> Vec<(Arc<str>, 
             }
         }
         Body::Fetch(request) => {
-            for topic in &request.topics {
-                let mut partitions = topic.partitions.iter().map(|partition| partition.partition);
-                add(named(&topic.topic, topic.topic_id), &mut partitions);
+            for key in state.sessions.peek(request) {
+                add(named(&key.topic, key.id), &mut std::iter::once(key.partition));
             }
         }
         Body::ListOffsets(request) => {
@@ -77,6 +76,26 @@ pub(in super::super) fn touched(body: &Body, topics: &Topics) -> Vec<(Arc<str>, 
                     .map(|topic| (named(topic.name.as_ref().unwrap_or(&unnamed), topic.topic_id), None)),
             );
         }
+        Body::OffsetForLeaderEpoch(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition);
+                add(named(&topic.topic, Uuid::nil()), &mut partitions);
+            }
+        }
+        Body::CreatePartitions(request) => {
+            all.extend(request.topics.iter().map(|topic| (named(&topic.name, Uuid::nil()), None)));
+        }
+        Body::DescribeTopicPartitions(request) => {
+            all.extend(request.topics.iter().map(|topic| (named(&topic.name, Uuid::nil()), None)));
+        }
+        Body::AlterConfigs(request) => {
+            let topics = request.resources.iter().filter(|resource| resource.resource_type == 2);
+            all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
+        }
+        Body::IncrementalAlterConfigs(request) => {
+            let topics = request.resources.iter().filter(|resource| resource.resource_type == 2);
+            all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
+        }
         Body::DescribeConfigs(request) => {
             let topics = request.resources.iter().filter(|resource| resource.resource_type == 2);
             all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
@@ -86,6 +105,7 @@ pub(in super::super) fn touched(body: &Body, topics: &Topics) -> Vec<(Arc<str>, 
         | Body::ListGroups(_)
         | Body::ApiVersions(_)
         | Body::InitProducerId(_)
+        | Body::DescribeCluster(_)
         | Body::DeleteGroups(_) => {}
     }
     all

@@ -1,11 +1,15 @@
 //! The log of one partition.
 
+mod epochs;
 mod producers;
+mod search;
 mod transactions;
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
+use epochs::Epochs;
 use kafka_protocol::ResponseError;
 use producers::{Producers, Verdict};
 pub(crate) use transactions::Aborted;
@@ -13,15 +17,13 @@ use transactions::Transactions;
 
 use crate::broker::batch::{BatchHeader, StoredRecord, raw_records};
 
-/// The only epoch that leaders of the embedded broker ever have.
-pub(crate) const LEADER_EPOCH: i32 = 0;
-
 /// Record batches of one partition, as raw bytes in ascending offset order.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     batches: VecDeque<Batch>,
     start: i64,
     end: i64,
+    epochs: Epochs,
     producers: Producers,
     transactions: Transactions,
 }
@@ -67,7 +69,58 @@ impl Log {
 
     /// The offset below which no transaction is undecided.
     pub(crate) fn last_stable(&self) -> i64 {
-        self.transactions.first_open().unwrap_or(self.end)
+        self.transactions.first_open().map_or(self.end, |first| first.max(self.start))
+    }
+
+    /// The epoch of the partition's leader.
+    pub(crate) fn leader_epoch(&self) -> i32 {
+        self.epochs.current()
+    }
+
+    /// The leader epoch in which the record at `offset` was written.
+    pub(crate) fn epoch_at(&self, offset: i64) -> i32 {
+        self.epochs.at(offset)
+    }
+
+    /// The largest leader epoch up to `epoch` that the log knows, and the offset at which it ended; `None` where the
+    /// epoch is not known or lies in the future.
+    pub(crate) fn end_of_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
+        self.epochs.end_of(epoch, self.end)
+    }
+
+    /// Compares the leader epoch that a client knows (-1 where it says nothing) with that of the leader.
+    pub(crate) fn check_leader_epoch(&self, known: i32) -> Result<(), ResponseError> {
+        match known.cmp(&self.leader_epoch()) {
+            _ if known < 0 => Ok(()),
+            Ordering::Less => Err(ResponseError::FencedLeaderEpoch),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(ResponseError::UnknownLeaderEpoch),
+        }
+    }
+
+    /// Begins the next leader epoch.
+    pub(crate) fn bump_epoch(&mut self) {
+        self.epochs.begin_next(self.end);
+    }
+
+    /// Loses all batches with records at or after `offset`, as an unclean change of leaders does, and begins the next
+    /// leader epoch. A batch that `offset` would cut is lost whole.
+    pub(crate) fn truncate(&mut self, offset: i64) {
+        let mut end = offset.clamp(self.start, self.end);
+        while let Some(last) = self.batches.back().filter(|last| last.last_offset() >= end) {
+            end = end.min(last.header.base_offset).max(self.start);
+            self.batches.pop_back();
+        }
+        self.end = end;
+        self.bump_epoch();
+        self.producers = Producers::default();
+        self.transactions.cut_off(end);
+        for batch in &self.batches {
+            if !batch.header.is_control() {
+                self.producers.note(&batch.header, batch.header.base_offset);
+            }
+            self.transactions.note_again(&batch.header);
+        }
     }
 
     /// Appends a batch that a producer sent, if its epoch and sequence numbers are right. `append_time`, in
@@ -90,7 +143,7 @@ impl Log {
     /// Appends a batch, whatever its producer, and returns its offset.
     pub(crate) fn append(&mut self, mut header: BatchHeader, bytes: &[u8], append_time: Option<i64>) -> i64 {
         let mut bytes = BytesMut::from(&bytes[..header.size]);
-        header.set_base(&mut bytes, self.end, LEADER_EPOCH);
+        header.set_base(&mut bytes, self.end, self.leader_epoch());
         if let Some(now) = append_time {
             header.set_append_time(&mut bytes, now);
         }
@@ -112,6 +165,13 @@ impl Log {
         while self.batches.front().is_some_and(|batch| batch.last_offset() < self.start) {
             self.batches.pop_front();
         }
+        self.epochs.cut_before(self.start);
+    }
+
+    /// Moves the start to any `offset` that is not below it; past the end, the end moves along and nothing is left.
+    pub(crate) fn set_start(&mut self, offset: i64) {
+        self.end = self.end.max(offset);
+        self.delete_before(offset);
     }
 
     /// How many bytes can be read from `offset` up to `limit`, as far as `most` bytes are asked for.
@@ -150,34 +210,6 @@ impl Log {
     /// The aborted transactions with records from `offset` up to `end`.
     pub(crate) fn aborted(&self, offset: i64, end: i64) -> Vec<Aborted> {
         self.transactions.aborted(offset, end)
-    }
-
-    /// Offset and timestamp of the first record with `timestamp` or a later one, below `limit`. Of a compressed batch
-    /// the first offset is taken, since it is not unpacked.
-    pub(crate) fn find_by_time(&self, timestamp: i64, limit: i64) -> Option<(i64, i64)> {
-        self.readable(self.start, limit).filter(|batch| batch.header.max_timestamp >= timestamp).find_map(|batch| {
-            match batch.records() {
-                Some(mut records) => records
-                    .find(|record| record.timestamp >= timestamp && record.offset >= self.start)
-                    .map(|record| (record.offset, record.timestamp)),
-                None => Some((batch.header.base_offset.max(self.start), batch.header.max_timestamp)),
-            }
-        })
-    }
-
-    /// Offset and timestamp of the record with the largest timestamp.
-    pub(crate) fn latest_by_time(&self) -> Option<(i64, i64)> {
-        let largest = self.batches.iter().map(|batch| batch.header.max_timestamp).max()?;
-        self.find_by_time(largest, self.end)
-    }
-
-    /// All records from the start on, control records included; `None` where a batch is compressed.
-    pub(crate) fn records(&self) -> Option<Vec<StoredRecord>> {
-        let mut all = Vec::new();
-        for batch in &self.batches {
-            all.extend(batch.records()?.filter(|record| record.offset >= self.start));
-        }
-        Some(all)
     }
 
     fn readable(&self, offset: i64, limit: i64) -> impl Iterator<Item = &Batch> {

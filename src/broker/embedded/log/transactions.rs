@@ -43,6 +43,33 @@ impl Transactions {
         }
     }
 
+    /// Forgets what came at or after `end`, the new end of the log; which transactions are open is to be told anew.
+    pub(super) fn cut_off(&mut self, end: i64) {
+        self.open.clear();
+        self.aborted.retain(|aborted| aborted.last_offset < end);
+    }
+
+    /// Takes note of a batch for the second time, after [`cut_off`](Self::cut_off).
+    pub(super) fn note_again(&mut self, header: &BatchHeader) {
+        if header.is_transactional() && header.is_control() {
+            self.open.remove(&header.producer_id);
+        } else if header.is_transactional() {
+            self.open.entry(header.producer_id).or_insert(header.base_offset);
+        }
+    }
+
+    /// Whether a producer's transaction is open.
+    pub(super) fn is_open(&self, producer_id: i64) -> bool {
+        self.open.contains_key(&producer_id)
+    }
+
+    /// Whether the record at `offset` belongs to an aborted transaction of this producer.
+    pub(super) fn is_aborted(&self, producer_id: i64, offset: i64) -> bool {
+        self.aborted.iter().any(|aborted| {
+            aborted.producer_id == producer_id && (aborted.first_offset..aborted.last_offset).contains(&offset)
+        })
+    }
+
     /// The aborted transactions that overlap `[offset, end)`, by first offset.
     pub(super) fn aborted(&self, offset: i64, end: i64) -> Vec<Aborted> {
         let overlaps = |aborted: &&Aborted| aborted.first_offset < end && aborted.last_offset >= offset;

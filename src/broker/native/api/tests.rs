@@ -1,11 +1,18 @@
 use bytes::BytesMut;
+use kafka_protocol::messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
 use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
+use kafka_protocol::messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
 use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
+use kafka_protocol::messages::fetch_response::{
+    AbortedTransaction, EpochEndOffset, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
+    SnapshotId,
+};
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
+use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::list_groups_response::ListedGroup;
 use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_protocol::messages::metadata_response::{
@@ -16,10 +23,17 @@ use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 };
+use kafka_protocol::messages::offset_for_leader_epoch_response::{self, OffsetForLeaderTopicResult};
+use kafka_protocol::messages::produce_response::{
+    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+};
 use kafka_protocol::messages::{
-    ApiVersionsResponse, BrokerId, CreateTopicsResponse, DeleteGroupsResponse, DeleteTopicsResponse,
-    DescribeConfigsResponse, FindCoordinatorResponse, GroupId, ListGroupsResponse, ListOffsetsResponse,
-    MetadataResponse, OffsetCommitResponse, OffsetFetchResponse, TopicName, api_versions_response,
+    ApiVersionsResponse, BrokerId, ConsumerGroupDescribeResponse, CreatePartitionsResponse, CreateTopicsResponse,
+    DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeConfigsResponse, DescribeGroupsResponse,
+    FetchResponse, FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, InitProducerIdResponse,
+    ListGroupsResponse, ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse,
+    OffsetForLeaderEpochResponse, ProduceResponse, TopicName, api_versions_response, consumer_group_describe_response,
+    describe_groups_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -44,8 +58,17 @@ fn two<T: Clone>(value: T) -> Vec<T> {
 }
 
 impl Sample for ApiVersionsRequest {
-    fn sample(_: i16) -> ApiVersionsResponse {
-        ApiVersionsResponse::default().with_api_keys(two(api_versions_response::ApiVersion::default()))
+    fn sample(version: i16) -> ApiVersionsResponse {
+        use api_versions_response::*;
+        let answer = ApiVersionsResponse::default().with_api_keys(two(ApiVersion::default()));
+        if version < 3 {
+            return answer;
+        }
+        answer
+            .with_supported_features(two(SupportedFeatureKey::default().with_name(text())))
+            .with_finalized_features_epoch(7)
+            .with_finalized_features(two(FinalizedFeatureKey::default().with_name(text())))
+            .with_zk_migration_ready(true)
     }
 }
 
@@ -148,8 +171,133 @@ impl Sample for DeleteGroupsRequest {
 }
 
 impl Sample for ListGroupsRequest {
-    fn sample(_: i16) -> ListGroupsResponse {
-        ListGroupsResponse::default().with_groups(two(ListedGroup::default().with_group_id(GroupId(text()))))
+    fn sample(version: i16) -> ListGroupsResponse {
+        let mut group = ListedGroup::default().with_group_id(GroupId(text())).with_protocol_type(text());
+        if version >= 4 {
+            group = group.with_group_state(text());
+        }
+        if version >= 5 {
+            group = group.with_group_type(text());
+        }
+        ListGroupsResponse::default().with_groups(two(group))
+    }
+}
+
+impl Sample for CreatePartitionsRequest {
+    fn sample(_: i16) -> CreatePartitionsResponse {
+        let result = CreatePartitionsTopicResult::default().with_name(topic()).with_error_message(Some(text()));
+        CreatePartitionsResponse::default().with_results(two(result))
+    }
+}
+
+impl Sample for IncrementalAlterConfigsRequest {
+    fn sample(_: i16) -> IncrementalAlterConfigsResponse {
+        let result =
+            AlterConfigsResourceResponse::default().with_error_message(Some(text())).with_resource_name(text());
+        IncrementalAlterConfigsResponse::default().with_responses(two(result))
+    }
+}
+
+impl Sample for DeleteRecordsRequest {
+    fn sample(_: i16) -> DeleteRecordsResponse {
+        let partitions = two(DeleteRecordsPartitionResult::default());
+        let topic = DeleteRecordsTopicResult::default().with_name(topic()).with_partitions(partitions);
+        DeleteRecordsResponse::default().with_topics(two(topic))
+    }
+}
+
+impl Sample for DescribeGroupsRequest {
+    fn sample(version: i16) -> DescribeGroupsResponse {
+        use describe_groups_response::*;
+        let mut member = DescribedGroupMember::default()
+            .with_member_id(text())
+            .with_client_id(text())
+            .with_client_host(text())
+            .with_member_metadata(Bytes::from_static(b"metadata"))
+            .with_member_assignment(Bytes::from_static(b"assignment"));
+        if version >= 4 {
+            member = member.with_group_instance_id(Some(text()));
+        }
+        let mut group = DescribedGroup::default()
+            .with_group_id(GroupId(text()))
+            .with_group_state(text())
+            .with_protocol_type(text())
+            .with_protocol_data(text())
+            .with_members(two(member));
+        if version >= 6 {
+            group = group.with_error_message(Some(text()));
+        }
+        DescribeGroupsResponse::default().with_groups(two(group))
+    }
+}
+
+impl Sample for ConsumerGroupDescribeRequest {
+    fn sample(_: i16) -> ConsumerGroupDescribeResponse {
+        use consumer_group_describe_response::*;
+        let partitions = TopicPartitions::default().with_topic_name(topic()).with_partitions(vec![1, 2]);
+        let assignment = Assignment::default().with_topic_partitions(two(partitions));
+        let member = Member::default()
+            .with_member_id(text())
+            .with_instance_id(Some(text()))
+            .with_rack_id(Some(text()))
+            .with_client_id(text())
+            .with_client_host(text())
+            .with_subscribed_topic_names(two(topic()))
+            .with_subscribed_topic_regex(Some(text()))
+            .with_assignment(assignment.clone())
+            .with_target_assignment(assignment);
+        let group = DescribedGroup::default()
+            .with_error_message(Some(text()))
+            .with_group_id(GroupId(text()))
+            .with_group_state(text())
+            .with_assignor_name(text())
+            .with_members(two(member));
+        ConsumerGroupDescribeResponse::default().with_groups(two(group))
+    }
+}
+
+impl Sample for FetchRequest {
+    fn sample(version: i16) -> FetchResponse {
+        let mut partition = PartitionData::default()
+            .with_aborted_transactions(Some(two(AbortedTransaction::default())))
+            .with_records(Some(Bytes::from_static(b"records")));
+        if version >= 12 {
+            partition = partition
+                .with_diverging_epoch(EpochEndOffset::default().with_epoch(1).with_end_offset(2))
+                .with_current_leader(LeaderIdAndEpoch::default().with_leader_id(BrokerId(1)).with_leader_epoch(2))
+                .with_snapshot_id(SnapshotId::default().with_end_offset(1).with_epoch(2));
+        }
+        let topic = FetchableTopicResponse::default().with_partitions(two(partition));
+        let topic = if version < 13 { topic.with_topic(self::topic()) } else { topic };
+        let answer = FetchResponse::default().with_responses(two(topic));
+        let endpoint = NodeEndpoint::default().with_node_id(BrokerId(1)).with_host(text()).with_rack(Some(text()));
+        if version < 16 { answer } else { answer.with_node_endpoints(two(endpoint)) }
+    }
+}
+
+impl Sample for OffsetForLeaderEpochRequest {
+    fn sample(_: i16) -> OffsetForLeaderEpochResponse {
+        let partitions = two(offset_for_leader_epoch_response::EpochEndOffset::default());
+        let topic = OffsetForLeaderTopicResult::default().with_topic(topic()).with_partitions(partitions);
+        OffsetForLeaderEpochResponse::default().with_topics(two(topic))
+    }
+}
+
+impl Sample for ProduceRequest {
+    fn sample(version: i16) -> ProduceResponse {
+        let mut partition = PartitionProduceResponse::default().with_index(1).with_base_offset(7);
+        if version >= 8 {
+            let record = BatchIndexAndErrorMessage::default().with_batch_index_error_message(Some(text()));
+            partition = partition.with_record_errors(two(record)).with_error_message(Some(text()));
+        }
+        let topic = TopicProduceResponse::default().with_name(topic()).with_partition_responses(two(partition));
+        ProduceResponse::default().with_responses(two(topic))
+    }
+}
+
+impl Sample for InitProducerIdRequest {
+    fn sample(_: i16) -> InitProducerIdResponse {
+        InitProducerIdResponse::default().with_producer_id(7.into()).with_producer_epoch(1)
     }
 }
 
@@ -169,7 +317,7 @@ where
     for version in R::SPOKEN.min..=R::SPOKEN.max {
         let frame = frame::<R>(version);
         let header = if R::Response::header_version(version) >= 1 { 5 } else { 4 };
-        let rest = shape::check(&frame[header..], R::ANSWER, version, header == 5);
+        let rest = shape::check(&frame[header..], R::ANSWER, version, R::header_version(version) >= 2);
         assert_eq!(rest, Ok(&[][..]), "{} version {version}", R::NAME);
         assert_eq!(decode::<R>(frame.freeze(), version), Ok(R::sample(version)));
     }
@@ -188,6 +336,15 @@ fn every_answer_is_read_to_its_end() {
     every_version_is_read_to_its_end::<OffsetFetchRequest>();
     every_version_is_read_to_its_end::<DeleteGroupsRequest>();
     every_version_is_read_to_its_end::<ListGroupsRequest>();
+    every_version_is_read_to_its_end::<CreatePartitionsRequest>();
+    every_version_is_read_to_its_end::<IncrementalAlterConfigsRequest>();
+    every_version_is_read_to_its_end::<DeleteRecordsRequest>();
+    every_version_is_read_to_its_end::<DescribeGroupsRequest>();
+    every_version_is_read_to_its_end::<ConsumerGroupDescribeRequest>();
+    every_version_is_read_to_its_end::<FetchRequest>();
+    every_version_is_read_to_its_end::<OffsetForLeaderEpochRequest>();
+    every_version_is_read_to_its_end::<ProduceRequest>();
+    every_version_is_read_to_its_end::<InitProducerIdRequest>();
 }
 
 #[test]
@@ -205,7 +362,9 @@ fn a_known_tag_of_another_size_is_an_error() {
     let mut lying = frame::<CreateTopicsRequest>(7);
     let tag = lying.windows(4).position(|window| window == [0, 2, 0, 29]).unwrap();
     lying[tag + 1] = 1;
-    assert!(decode::<CreateTopicsRequest>(lying.freeze(), 7).unwrap_err().contains("tagged field 0 of 1 bytes"));
+    assert!(
+        decode::<CreateTopicsRequest>(lying.freeze(), 7).unwrap_err().contains("tagged field 0 of 1 bytes takes 2")
+    );
 }
 
 /// Changes some bytes of a frame and cuts it off.
@@ -242,5 +401,14 @@ proptest! {
         survives::<OffsetFetchRequest>(&changes, cut);
         survives::<DeleteGroupsRequest>(&changes, cut);
         survives::<ListGroupsRequest>(&changes, cut);
+        survives::<CreatePartitionsRequest>(&changes, cut);
+        survives::<IncrementalAlterConfigsRequest>(&changes, cut);
+        survives::<DeleteRecordsRequest>(&changes, cut);
+        survives::<DescribeGroupsRequest>(&changes, cut);
+        survives::<ConsumerGroupDescribeRequest>(&changes, cut);
+        survives::<FetchRequest>(&changes, cut);
+        survives::<OffsetForLeaderEpochRequest>(&changes, cut);
+        survives::<ProduceRequest>(&changes, cut);
+        survives::<InitProducerIdRequest>(&changes, cut);
     }
 }

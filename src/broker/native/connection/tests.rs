@@ -1,9 +1,12 @@
-use std::time::Duration;
-
+use bytes::Buf;
+use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::{
-    ApiVersionsResponse, DeleteGroupsRequest, DeleteGroupsResponse, MetadataRequest, api_versions_response,
+    ApiVersionsRequest, ApiVersionsResponse, DeleteGroupsRequest, DeleteGroupsResponse, GroupId, MetadataRequest,
+    api_versions_response,
 };
-use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+use kafka_protocol::protocol::Request;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::Instant;
 
 use super::*;
 
@@ -42,23 +45,37 @@ async fn connected(min: i16, max: i16) -> (Connection, Peer) {
             .with_min_version(min)
             .with_max_version(max);
         let mut body = BytesMut::new();
-        ApiVersionsResponse::default().with_api_keys(vec![api]).encode(&mut body, 0).unwrap();
+        let newest = <ApiVersionsRequest as Api>::SPOKEN.max;
+        ApiVersionsResponse::default().with_api_keys(vec![api]).encode(&mut body, newest).unwrap();
         peer.answer(id, &body).await;
     };
-    let (connection, ()) = tokio::join!(Connection::open(Box::new(near), "test", 1 << 20, &call), greeting);
+    let mut settings = ConnectionSettings::new(["pipe:1"]);
+    settings.max_request_bytes = 1_000;
+    let (connection, ()) = tokio::join!(Connection::open(Box::new(near), &settings, &call), greeting);
     (connection.unwrap(), peer)
 }
 
-/// An answer to DeleteGroups, version 1, told apart by its throttle time.
-fn body(throttle: i32) -> BytesMut {
+/// An answer to DeleteGroups, version 1, told apart by its code.
+fn body(code: i32) -> BytesMut {
+    throttled(code, 0)
+}
+
+fn throttled(code: i32, throttle: i32) -> BytesMut {
     let mut body = BytesMut::new();
-    DeleteGroupsResponse::default().with_throttle_time_ms(throttle).encode(&mut body, 1).unwrap();
+    let result = DeletableGroupResult::default().with_error_code(code as i16);
+    let answer = DeleteGroupsResponse::default().with_results(vec![result]).with_throttle_time_ms(throttle);
+    answer.encode(&mut body, 1).unwrap();
     body
 }
 
 async fn delete(connection: &Connection) -> Result<i32, BrokerError> {
-    let answer = connection.call(&call(), |_| DeleteGroupsRequest::default()).await?;
-    Ok(answer.throttle_time_ms)
+    delete_within(connection, Duration::from_secs(60)).await
+}
+
+async fn delete_within(connection: &Connection, within: Duration) -> Result<i32, BrokerError> {
+    let call = Call::new("testing", within);
+    let answer = connection.call(&call, |_| DeleteGroupsRequest::default()).await?;
+    Ok(answer.results[0].error_code.into())
 }
 
 #[tokio::test]
@@ -146,4 +163,79 @@ async fn the_highest_version_of_both_is_used_and_its_lack_is_explained() {
     assert!(error.contains("versions 3 to 40 of DeleteGroups, this client 0 to 2"), "{error}");
     let error = newer.call(&call, |_| MetadataRequest::default()).await.unwrap_err();
     assert!(matches!(error, BrokerError::Unsupported { .. }), "{error}");
+    assert!(error.to_string().contains("does not offer Metadata"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_before_the_brokers_throttling_has_passed() {
+    let (connection, mut peer) = connected(0, 1).await;
+    let begun = Instant::now();
+    let serving = async {
+        let id = peer.request().await;
+        peer.answer(id, &throttled(1, 20_000)).await;
+        let id = peer.request().await;
+        let arrived = begun.elapsed();
+        peer.answer(id, &body(2)).await;
+        arrived
+    };
+    let calling = async { (delete(&connection).await, delete(&connection).await) };
+    let (codes, arrived) = tokio::join!(calling, serving);
+    assert_eq!(codes, (Ok(1), Ok(2)));
+    assert_eq!(arrived.as_secs(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttling_has_a_bound_and_a_call_that_it_keeps_back_ends_without_ending_the_connection() {
+    let (connection, mut peer) = connected(0, 1).await;
+    let begun = Instant::now();
+    let serving = async {
+        let id = peer.request().await;
+        peer.answer(id, &throttled(1, i32::MAX)).await;
+        // The next one that arrives is the third: the second was taken back before it was sent.
+        let id = peer.request().await;
+        let arrived = begun.elapsed();
+        peer.answer(id, &body(3)).await;
+        arrived
+    };
+    let calling = async {
+        assert_eq!(delete(&connection).await, Ok(1));
+        let kept_back = delete_within(&connection, Duration::from_secs(5)).await;
+        assert!(matches!(kept_back, Err(BrokerError::Timeout { .. })), "{kept_back:?}");
+        assert!(!connection.is_closed());
+        delete_within(&connection, Duration::from_secs(90)).await
+    };
+    let (third, arrived) = tokio::join!(calling, serving);
+    assert_eq!(third, Ok(3));
+    assert_eq!(arrived.as_secs(), 60);
+}
+
+#[tokio::test]
+async fn a_request_above_the_limit_is_not_sent() {
+    let (connection, mut peer) = connected(0, 1).await;
+    let names = vec![GroupId(StrBytes::from_string("x".repeat(2_000)))];
+    let call = call();
+    let error = connection.call(&call, |_| DeleteGroupsRequest::default().with_groups_names(names)).await.unwrap_err();
+    assert!(matches!(error, BrokerError::RequestTooLarge { limit: 1_000, .. }), "{error}");
+    assert!(!error.is_retriable());
+    let serving = async {
+        let id = peer.request().await;
+        peer.answer(id, &body(4)).await;
+    };
+    assert_eq!(tokio::join!(delete(&connection), serving).0, Ok(4), "the connection goes on");
+}
+
+#[tokio::test]
+async fn a_request_whose_caller_is_gone_is_not_sent() {
+    let (connection, mut peer) = connected(0, 1).await;
+    {
+        let mut dropped = std::pin::pin!(delete(&connection));
+        assert!(futures_util::poll!(&mut dropped).is_pending());
+    }
+    let serving = async {
+        let id = peer.request().await;
+        peer.answer(id, &body(5)).await;
+        id
+    };
+    let (code, id) = tokio::join!(delete(&connection), serving);
+    assert_eq!((code, id), (Ok(5), 2), "0 asked for the versions, 1 was dropped");
 }

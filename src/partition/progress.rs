@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::context::PartitionContext;
+use super::error::PartitionError;
+use super::judge::settle;
+use super::ownership::Ownership;
+
+/// How far an incarnation has handled its partition, and how far it has said so to the offsets actor.
+///
+/// A report costs as much as many fast records, so handled records are reported together: when there are no more for now,
+/// when one fails, and otherwise once in [`INTERVAL`].
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Handled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
+    from: i64,
+    to: i64,
+    /// When a report was last due; `None` before the first.
+    last: Option<Instant>,
+}
+
+/// Handled records wait this long for a report where a record after them waits. Far below a commit interval.
+const INTERVAL: Duration = Duration::from_millis(5);
+
+impl Progress {
+    /// Goes on where the ownership stands: whatever its last incarnation handled and did not report is settled.
+    pub(super) fn of(ownership: &Ownership) -> Self {
+        let (from, to) = ownership.unreported();
+        Self { from, to, last: None }
+    }
+
+    /// Everything below `offset` is out of the way, and what of it was not reported yet is settled.
+    pub(super) fn handled(&mut self, offset: i64) {
+        self.to = offset;
+    }
+
+    /// Moves past records that this incarnation did not settle: their dead letter's acknowledgement does.
+    pub(super) fn passed(&mut self, offset: i64, ownership: &Ownership) {
+        (self.from, self.to) = (offset, offset);
+        ownership.pass(offset);
+    }
+
+    /// Reports what was handled.
+    pub(super) fn report(&mut self, context: &PartitionContext, ownership: &Ownership) -> Result<(), PartitionError> {
+        if self.from < self.to {
+            settle(context, ownership, self.from, self.to)?;
+            self.from = self.to;
+            ownership.reported(self.to);
+        }
+        Ok(())
+    }
+
+    /// Reports what was handled unless that was done a moment ago. Returns when to ask again, where anything is left.
+    pub(super) fn report_if_due(
+        &mut self,
+        now: Instant,
+        context: &PartitionContext,
+        ownership: &Ownership,
+    ) -> Option<Instant> {
+        if self.from == self.to {
+            return None;
+        }
+        match self.last.map(|last| last + INTERVAL) {
+            Some(due) if now < due => Some(due),
+            _ => {
+                self.last = Some(now);
+                // Ignored: without an offsets actor the next report fails too, and that one is not ignored.
+                let _ = self.report(context, ownership);
+                None
+            }
+        }
+    }
+}
