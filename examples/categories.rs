@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, NewTopic, rskafka};
+use bezoar::broker::{ConnectionSettings, NewTopic, Plane};
 use bezoar::embedded::Broker;
 use bezoar::policy::{Backoff, Category, Policies};
 use bezoar::producer::Producer;
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Kept until the end: dropping it stops it.
     let embedded = if given.is_none() { Some(Broker::start().await?) } else { None };
     let bootstrap = given.or_else(|| embedded.as_ref().map(Broker::bootstrap)).unwrap_or_default();
-    let ports = rskafka::connect(ConnectionSettings::new([&bootstrap])).await?;
+    let ports = Plane::Native.connect(ConnectionSettings::new([&bootstrap])).await?;
     ports.admin.create_topic(NewTopic::new("orders", 1)).await?;
     let producer = Producer::new(ports, Handle::current());
     for (id, (pieces, ship_to)) in (1..).zip(ORDERS) {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, rskafka};
+use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
 use bezoar::dead_letter::{DeadLetterFormat, Profile};
 use bezoar::embedded::Broker;
 use bezoar::policy::{Backoff, Category, DeadLetterTopics, Policies};
@@ -92,7 +92,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let bootstrap = given.or_else(|| embedded.as_ref().map(Broker::bootstrap)).unwrap_or_default();
 
     let settings = ConnectionSettings::new([&bootstrap]);
-    let ports = rskafka::connect(settings).await?;
+    let ports = Plane::Native.connect(settings).await?;
     refuse_if_anything_exists(&ports).await?;
     let outcome = demonstrate(&bootstrap, &ports, limit).await;
     let cleaned = clean_up(&ports).await;

@@ -5,7 +5,7 @@ use std::process::Output;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bezoar::broker::{CommittedOffset, ConnectionSettings, ErrorCode, rskafka};
+use bezoar::broker::{CommittedOffset, ConnectionSettings, ErrorCode, Plane};
 use bezoar::embedded::{Api, Broker, Fault};
 use bezoar::record::TopicPartition;
 use tokio::process::Command;
@@ -105,7 +105,7 @@ async fn orders_touches_nothing_where_its_topics_exist() {
 async fn orders_touches_nothing_where_its_group_exists() {
     let broker = Broker::start().await.unwrap();
     broker.create_topic("other", 1).unwrap();
-    let ports = rskafka::connect(ConnectionSettings::new([broker.bootstrap()])).await.unwrap();
+    let ports = Plane::Native.connect(ConnectionSettings::new([broker.bootstrap()])).await.unwrap();
     let partition = TopicPartition::new("other", 0);
     let committed = CommittedOffset { partition, offset: 0, metadata: "somebody's".into() };
     ports.offsets.commit("fulfilment".into(), vec![committed]).await.unwrap().remove(0).unwrap();

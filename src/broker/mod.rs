@@ -27,6 +27,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use batch::Compression;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use batch::decode_answer;
 pub use code::ErrorCode;
 pub use description::{
     BrokerNode, ClusterDescription, ConfigChange, ConfigEntry, GroupDescription, GroupMember, ListedGroup,

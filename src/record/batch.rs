@@ -67,6 +67,7 @@ impl RecordBatch {
     }
 
     /// How many records the batch holds; may be 0 where a range of the log holds none (markers, compacted gaps).
+    #[inline]
     pub fn len(&self) -> usize {
         self.data.spans.len()
     }
@@ -88,6 +89,7 @@ impl RecordBatch {
     }
 
     /// The record at `index`, or `None` past the end.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Record> {
         (index < self.len()).then(|| Record { data: Arc::clone(&self.data), index: index as u32 })
     }
@@ -117,6 +119,7 @@ pub struct Record {
 }
 
 impl Record {
+    #[inline]
     fn span(&self) -> &Span {
         &self.data.spans[self.index as usize]
     }
@@ -132,21 +135,25 @@ impl Record {
     }
 
     /// Its offset.
+    #[inline]
     pub fn offset(&self) -> i64 {
         self.span().offset
     }
 
     /// Its timestamp in milliseconds since the Unix epoch; may be negative.
+    #[inline]
     pub fn timestamp(&self) -> i64 {
         self.span().timestamp
     }
 
     /// Its key.
+    #[inline]
     pub fn key(&self) -> Option<&[u8]> {
         self.span().key.of(&self.data.buffer)
     }
 
     /// Its value; `None` is a tombstone.
+    #[inline]
     pub fn value(&self) -> Option<&[u8]> {
         self.span().value.of(&self.data.buffer)
     }
@@ -162,6 +169,7 @@ impl Record {
     }
 
     /// Its headers, in order.
+    #[inline]
     pub fn headers(&self) -> Headers<'_> {
         Headers::from_encoded(self.span().headers(&self.data.buffer))
     }

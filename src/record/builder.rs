@@ -21,6 +21,14 @@ impl RecordBatchBuilder {
         Self { partition, topic_id, buffer: BytesMut::new(), spans: Vec::new() }
     }
 
+    /// Sets memory aside for keys, values and headers of `bytes` in all, and a few bytes more per record. What is set aside
+    /// counts for the batch's cost.
+    pub fn reserve(mut self, records: usize, bytes: usize) -> Self {
+        self.buffer.reserve(bytes + 8 * records);
+        self.spans.reserve(records);
+        self
+    }
+
     /// Appends a record. `timestamp` is in milliseconds since the Unix epoch; offsets must ascend.
     ///
     /// # Panics

@@ -64,6 +64,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Iterates over all headers, first to last.
+    #[inline]
     pub fn iter(&self) -> HeadersIter<'a> {
         let mut rest = self.encoded;
         let left = read_varint(&mut rest).unwrap_or(0);
@@ -100,6 +101,7 @@ impl<'a> IntoIterator for Headers<'a> {
     type Item = HeaderRef<'a>;
     type IntoIter = HeadersIter<'a>;
 
+    #[inline]
     fn into_iter(self) -> HeadersIter<'a> {
         self.iter()
     }
@@ -115,6 +117,7 @@ pub struct HeadersIter<'a> {
 impl<'a> Iterator for HeadersIter<'a> {
     type Item = HeaderRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<HeaderRef<'a>> {
         if self.left <= 0 {
             return None;
@@ -129,6 +132,7 @@ impl<'a> Iterator for HeadersIter<'a> {
 }
 
 impl<'a> HeadersIter<'a> {
+    #[inline]
     fn read(&mut self) -> Option<HeaderRef<'a>> {
         let name = read_run(&mut self.rest)??;
         let value = read_run(&mut self.rest)?;

@@ -8,23 +8,33 @@ pub(crate) const VARINT_MAX: usize = 10;
 /// Reads a varint of at most 10 bytes.
 #[inline]
 pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<i64> {
-    // Most are lengths and deltas below 64: one byte.
-    let (&byte, after) = rest.split_first()?;
-    if byte < 0x80 {
-        *rest = after;
-        return Some(unzigzag(u64::from(byte)));
-    }
-    read_long(rest)
+    read_zigzag(rest).map(unzigzag)
 }
 
-fn read_long(rest: &mut &[u8]) -> Option<i64> {
+/// The usual sizes first, where they are inlined: lengths and deltas take one byte, values of up to 8 KiB two.
+#[inline]
+fn read_zigzag(rest: &mut &[u8]) -> Option<u64> {
+    match **rest {
+        [first, ref after @ ..] if first < 0x80 => {
+            *rest = after;
+            Some(u64::from(first))
+        }
+        [first, second, ref after @ ..] if second < 0x80 => {
+            *rest = after;
+            Some(u64::from(first & 0x7f) | u64::from(second) << 7)
+        }
+        _ => read_long(rest),
+    }
+}
+
+fn read_long(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for index in 0..VARINT_MAX {
         let &byte = rest.get(index)?;
         value |= u64::from(byte & 0x7f) << (index * 7);
         if byte < 0x80 {
             *rest = &rest[index + 1..];
-            return Some(unzigzag(value));
+            return Some(value);
         }
     }
     None
@@ -65,11 +75,12 @@ pub(crate) fn varint_length(value: i64) -> usize {
 /// Reads bytes behind their length; the inner `None` is null.
 #[inline]
 pub(crate) fn read_run<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let length = read_varint(rest)?;
-    if length < 0 {
+    let length = read_zigzag(rest)?;
+    if length & 1 == 1 {
+        // Negative.
         return Some(None);
     }
-    let (run, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+    let (run, after) = rest.split_at_checked(usize::try_from(length >> 1).ok()?)?;
     *rest = after;
     Some(Some(run))
 }

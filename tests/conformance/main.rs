@@ -102,7 +102,7 @@ both_planes! {
         embedded_a_dropped_connection_is_reported_once_and_survived,
         embedded_a_broker_that_hangs_is_reported_in_time_and_survived,
         embedded_a_restarted_broker_is_found_again,
-        embedded_producing_ends_at_the_request_timeout,
+        embedded_producing_ends_at_its_timeout,
         embedded_producing_waits_for_a_leader_and_no_longer_than_allowed,
         embedded_a_lost_response_may_duplicate_but_not_lose,
         embedded_the_coordinator_is_looked_for_again,

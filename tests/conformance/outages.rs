@@ -61,17 +61,17 @@ pub(crate) async fn embedded_a_restarted_broker_is_found_again(fixture: &Fixture
     }
 }
 
-/// Bounds how long producing may take, on every plane.
-fn produce_within_a_second(settings: &mut ConnectionSettings) {
+/// Which of the two limits producing depends on the plane: rskafka knows only the first.
+fn hasty(settings: &mut ConnectionSettings) {
     settings.request_timeout = Duration::from_secs(1);
     settings.produce.delivery_timeout = Duration::from_secs(1);
 }
 
-pub(crate) async fn embedded_producing_ends_at_the_request_timeout(fixture: &Fixture) {
+pub(crate) async fn embedded_producing_ends_at_its_timeout(fixture: &Fixture) {
     let Some(broker) = &fixture.embedded else { return };
     let topic = fixture.topic(1).await;
     let partition = partition(&topic, 0);
-    let ports = fixture.with(produce_within_a_second).await;
+    let ports = fixture.with(hasty).await;
     let fault = broker.inject(Fault::on(Api::Produce).topic(&topic).forever().delay(Duration::from_secs(3_600)));
     let producing = ports.produce.produce(partition.clone(), records(0..1));
     let error = tokio::time::timeout(PATIENCE, producing).await.expect("bounded").unwrap_err();
@@ -89,7 +89,7 @@ pub(crate) async fn embedded_producing_waits_for_a_leader_and_no_longer_than_all
     assert_eq!(fixture.produce(&partition, records(0..1)).await, [0]);
     assert_eq!(passing.fired(), 2);
     broker.inject(Fault::on(Api::Produce).topic(&topic).forever().error(NOT_LEADER));
-    let ports = fixture.with(produce_within_a_second).await;
+    let ports = fixture.with(hasty).await;
     let producing = ports.produce.produce(partition, records(1..2));
     let error = tokio::time::timeout(PATIENCE, producing).await.expect("bounded").unwrap_err();
     assert!(error.code() == Some(NOT_LEADER) || matches!(error, BrokerError::Timeout { .. }), "{error}");

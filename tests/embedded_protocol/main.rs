@@ -10,4 +10,5 @@ mod malformed;
 mod paused;
 mod produce;
 mod sessions;
+mod spoiled;
 mod topics;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Ports, rskafka};
+use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
 use bezoar::consumer::ConsumerBuilder;
 use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::Broker;
@@ -48,7 +48,7 @@ impl Cluster {
         let unique = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let mut settings = ConnectionSettings::new([&bootstrap]);
         settings.fetch_max_wait = Duration::from_millis(100);
-        let ports = rskafka::connect(settings).await.unwrap();
+        let ports = Plane::Native.connect(settings).await.unwrap();
         Self { embedded, bootstrap, ports, unique }
     }
 

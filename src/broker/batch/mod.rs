@@ -10,6 +10,8 @@ mod decode;
 mod encode;
 mod fields;
 mod header;
+#[cfg(feature = "testing")]
+mod probe;
 #[cfg(feature = "embedded")]
 mod records;
 mod run;
@@ -29,6 +31,8 @@ pub(crate) use decode::{Decoded, Decoding, decode};
 pub(crate) use encode::{encode, size_bound, stamp};
 #[cfg(feature = "embedded")]
 pub(crate) use header::{BatchError, BatchHeader};
+#[cfg(feature = "testing")]
+pub use probe::decode_answer;
 #[cfg(feature = "embedded")]
 pub use records::StoredRecord;
 #[cfg(feature = "embedded")]

@@ -52,6 +52,7 @@ impl Run {
         let before = self.spans.len();
         if before == 0 {
             (self.start, self.closed) = (body, false);
+            self.reserve(header, records.len() - start);
         }
         let walked = walk(&records[body..end], header, body - self.start, floor, &mut self.spans);
         if walked.is_err() {
@@ -63,6 +64,13 @@ impl Run {
             self.cut_front();
         }
         walked
+    }
+
+    /// Makes room for the records of all batches in the `bytes` from the first one on, if they are like it: growing bit by
+    /// bit would cost more than reading them.
+    fn reserve(&mut self, first: &BatchHeader, bytes: usize) {
+        let count = first.plausible_count(first.size - HEADER_LENGTH).unwrap_or(0);
+        self.spans.reserve_exact((count as u64 * bytes as u64).div_ceil(first.size as u64) as usize);
     }
 
     /// Lets the buffer begin where the first record kept does: those below what was asked for may be many.

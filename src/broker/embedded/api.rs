@@ -82,7 +82,7 @@ served! {
     OffsetCommit = 8, 2..=9, OffsetCommitRequest, offset_commit;
     /// Reads a group's committed offsets.
     OffsetFetch = 9, 1..=9, OffsetFetchRequest, offset_fetch;
-    /// Asks which broker coordinates a group.
+    /// Asks which broker coordinates a group or a transaction.
     FindCoordinator = 10, 0..=6, FindCoordinatorRequest, find_coordinator;
     /// Describes groups.
     DescribeGroups = 15, 0..=6, DescribeGroupsRequest, describe_groups;
@@ -96,10 +96,18 @@ served! {
     DeleteTopics = 20, 1..=6, DeleteTopicsRequest, delete_topics;
     /// Moves the start of logs forward.
     DeleteRecords = 21, 0..=2, DeleteRecordsRequest, delete_records;
-    /// Gives out a producer id.
+    /// Gives out a producer id, and gives a transactional id to a producer.
     InitProducerId = 22, 0..=5, InitProducerIdRequest, init_producer_id;
     /// Asks where leader epochs ended.
     OffsetForLeaderEpoch = 23, 2..=4, OffsetForLeaderEpochRequest, offset_for_leader_epoch;
+    /// Adds partitions to a transaction.
+    AddPartitionsToTxn = 24, 0..=3, AddPartitionsToTxnRequest, add_partitions_to_txn;
+    /// Adds a group's offsets to a transaction.
+    AddOffsetsToTxn = 25, 0..=4, AddOffsetsToTxnRequest, add_offsets_to_txn;
+    /// Commits or aborts a transaction.
+    EndTxn = 26, 0..=4, EndTxnRequest, end_txn;
+    /// Commits a group's offsets with a transaction.
+    TxnOffsetCommit = 28, 0..=4, TxnOffsetCommitRequest, txn_offset_commit;
     /// Reads the configuration of topics and of the broker.
     DescribeConfigs = 32, 1..=4, DescribeConfigsRequest, describe_configs;
     /// Replaces the configuration of topics.

@@ -7,11 +7,9 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::api::Api;
-use super::core::{ConnectionId, Core, Input, Now, Outcome};
+use super::core::{ConnectionId, Core, Input, Outcome};
 use super::request::Request;
-use super::samples::{CORRELATION, core, sample};
-
-const NOW: Now = Now { elapsed: std::time::Duration::ZERO, wall_millis: 1_790_000_000_000 };
+use super::samples::{CORRELATION, NOW, begin_transaction, core, sample};
 
 /// What the core makes of one frame: the answer without its length, or `None` where it closes the connection.
 fn answer(core: &mut Core, frame: Bytes) -> Option<Bytes> {
@@ -60,6 +58,9 @@ fn every_version_is_answered_without_an_error() {
         if matches!(api, Api::DescribeGroups | Api::DeleteGroups | Api::ListGroups | Api::OffsetFetch) {
             answer(&mut core, sample(Api::OffsetCommit, 9, id)).unwrap();
         }
+        if matches!(api, Api::AddPartitionsToTxn | Api::AddOffsetsToTxn | Api::EndTxn | Api::TxnOffsetCommit) {
+            begin_transaction(&mut core);
+        }
         let mut bytes = answer(&mut core, sample(api, version, id)).unwrap_or_else(|| panic!("{api} {version}"));
         let text = decode_answer!(api, version, &mut bytes,
             Produce => ProduceResponse, Fetch => FetchResponse, ListOffsets => ListOffsetsResponse,
@@ -72,6 +73,8 @@ fn every_version_is_answered_without_an_error() {
             OffsetForLeaderEpoch => OffsetForLeaderEpochResponse, AlterConfigs => AlterConfigsResponse,
             CreatePartitions => CreatePartitionsResponse, DescribeCluster => DescribeClusterResponse,
             IncrementalAlterConfigs => IncrementalAlterConfigsResponse,
+            AddPartitionsToTxn => AddPartitionsToTxnResponse, AddOffsetsToTxn => AddOffsetsToTxnResponse,
+            EndTxn => EndTxnResponse, TxnOffsetCommit => TxnOffsetCommitResponse,
             DescribeTopicPartitions => DescribeTopicPartitionsResponse,
         );
         assert!(bytes.is_empty(), "{api} {version}: bytes after the answer");

@@ -53,16 +53,37 @@ pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shar
                 }
             }
         };
-        match outcome {
-            Ok(Outcome::Reply(answer)) => {
-                if stream.write_all(&answer).await.is_err() || stream.flush().await.is_err() {
-                    return;
-                }
-            }
-            Ok(Outcome::Silence) => {}
-            Ok(Outcome::Close) | Err(_) => return,
+        let Ok(outcome) = outcome else { return };
+        if !act(&mut stream, outcome).await {
+            return;
         }
     }
+}
+
+/// Does what becomes of a request; false where the connection ends with it.
+async fn act(stream: &mut (impl AsyncWrite + Unpin), mut outcome: Outcome) -> bool {
+    loop {
+        outcome = match outcome {
+            Outcome::Silence => return true,
+            Outcome::Close => return false,
+            Outcome::Reply(answer) => return write(stream, &answer).await,
+            Outcome::Last(bytes) => {
+                write(stream, &bytes).await;
+                return false;
+            }
+            Outcome::Torn(bytes, pause, rest) => {
+                if !write(stream, &bytes).await {
+                    return false;
+                }
+                tokio::time::sleep(pause).await;
+                *rest
+            }
+        };
+    }
+}
+
+async fn write(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> bool {
+    stream.write_all(bytes).await.is_ok() && stream.flush().await.is_ok()
 }
 
 /// The next frame without its length; `None` at the end of the stream, and where it announces more than `largest`

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_protocol::protocol::{Encodable, HeaderVersion};
 
 use super::api::{Api, Body};
 use super::apis::{self, fetch::Wait};
 use super::fault::{Errors, Faults, Plan};
-use super::request::{Request, encode_answer};
+use super::reply::Reply;
+use super::request::Request;
 use super::sessions::Context;
 use super::state::State;
 
@@ -47,6 +47,10 @@ pub(crate) enum Outcome {
     Silence,
     /// The connection is to be closed.
     Close,
+    /// These bytes are to be sent and the connection closed then.
+    Last(Bytes),
+    /// These bytes are to be sent, and the rest after a pause.
+    Torn(Bytes, Duration, Box<Outcome>),
 }
 
 /// What is to be done.
@@ -99,6 +103,7 @@ impl Core {
     /// Takes one input at a time that never goes back, and says what is to be done.
     pub(crate) fn step(&mut self, now: Now, input: Input) -> Effects {
         let mut effects = Effects::default();
+        self.state.expire_transactions(now);
         match input {
             Input::Request(connection, request) => self.admit(now, connection, request, &mut effects),
             Input::Closed(connection) => {
@@ -113,7 +118,8 @@ impl Core {
             self.run(now, waiting, &mut effects);
         }
         self.wake_parked(now, &mut effects);
-        effects.wake_at = self.held.iter().chain(&self.parked).map(|waiting| waiting.until).min();
+        let waiting = self.held.iter().chain(&self.parked).map(|waiting| waiting.until);
+        effects.wake_at = waiting.chain(self.state.transactions.next_expiry()).min();
         effects
     }
 
@@ -170,43 +176,48 @@ impl Core {
     /// Serves a request; a fetch without enough data says how long it wants to wait.
     fn perform(&mut self, now: Now, waiting: &mut Waiting, wait: Wait) -> Result<Outcome, Duration> {
         let Waiting { request, plan, fetch, .. } = waiting;
+        let touched =
+            if self.faults.concern(request.api) { apis::touched(&request.body, &self.state) } else { Vec::new() };
         let state = &mut self.state;
+        let mut reply = Reply::new(&mut self.faults, request, touched);
         let call = Call { version: request.version, now, errors: &plan.errors };
         Ok(match &request.body {
             Body::Produce(body) => match apis::produce::handle(state, &call, body) {
-                apis::produce::Done::Answer(answer) => reply(request, &answer),
+                apis::produce::Done::Answer(answer) => reply.send(answer),
                 apis::produce::Done::Silence => Outcome::Silence,
                 apis::produce::Done::Close => Outcome::Close,
             },
             Body::Fetch(body) => {
                 let context = fetch.get_or_insert_with(|| apis::fetch::begin(state, &call, body));
-                reply(request, &apis::fetch::handle(state, &call, body, context, wait)?)
+                reply.send_fetched(apis::fetch::handle(state, &call, body, context, wait)?)
             }
-            Body::ListOffsets(body) => reply(request, &apis::list_offsets::handle(state, &call, body)),
-            Body::Metadata(body) => reply(request, &apis::metadata::handle(state, &call, body)),
-            Body::OffsetCommit(body) => reply(request, &apis::offset_commit::handle(state, &call, body)),
-            Body::OffsetFetch(body) => reply(request, &apis::offset_fetch::handle(state, &call, body)),
-            Body::FindCoordinator(body) => reply(request, &apis::find_coordinator::handle(state, &call, body)),
-            Body::DescribeGroups(body) => reply(request, &apis::describe_groups::handle(state, &call, body)),
-            Body::ListGroups(body) => reply(request, &apis::list_groups::handle(state, &call, body)),
-            Body::ApiVersions(body) => reply(request, &apis::api_versions::handle(&call, body)),
-            Body::CreateTopics(body) => reply(request, &apis::create_topics::handle(state, &call, body)),
-            Body::DeleteTopics(body) => reply(request, &apis::delete_topics::handle(state, &call, body)),
-            Body::DeleteRecords(body) => reply(request, &apis::delete_records::handle(state, &call, body)),
-            Body::InitProducerId(body) => reply(request, &apis::init_producer_id::handle(state, &call, body)),
-            Body::DescribeConfigs(body) => reply(request, &apis::describe_configs::handle(state, &call, body)),
-            Body::DeleteGroups(body) => reply(request, &apis::delete_groups::handle(state, &call, body)),
-            Body::OffsetForLeaderEpoch(body) => {
-                reply(request, &apis::offset_for_leader_epoch::handle(state, &call, body))
-            }
-            Body::AlterConfigs(body) => reply(request, &apis::alter_configs::handle(state, &call, body)),
-            Body::CreatePartitions(body) => reply(request, &apis::create_partitions::handle(state, &call, body)),
+            Body::ListOffsets(body) => reply.send(apis::list_offsets::handle(state, &call, body)),
+            Body::Metadata(body) => reply.send(apis::metadata::handle(state, &call, body)),
+            Body::OffsetCommit(body) => reply.send(apis::offset_commit::handle(state, &call, body)),
+            Body::OffsetFetch(body) => reply.send(apis::offset_fetch::handle(state, &call, body)),
+            Body::FindCoordinator(body) => reply.send(apis::find_coordinator::handle(state, &call, body)),
+            Body::DescribeGroups(body) => reply.send(apis::describe_groups::handle(state, &call, body)),
+            Body::ListGroups(body) => reply.send(apis::list_groups::handle(state, &call, body)),
+            Body::ApiVersions(body) => reply.send(apis::api_versions::handle(&call, body)),
+            Body::CreateTopics(body) => reply.send(apis::create_topics::handle(state, &call, body)),
+            Body::DeleteTopics(body) => reply.send(apis::delete_topics::handle(state, &call, body)),
+            Body::DeleteRecords(body) => reply.send(apis::delete_records::handle(state, &call, body)),
+            Body::InitProducerId(body) => reply.send(apis::init_producer_id::handle(state, &call, body)),
+            Body::DescribeConfigs(body) => reply.send(apis::describe_configs::handle(state, &call, body)),
+            Body::DeleteGroups(body) => reply.send(apis::delete_groups::handle(state, &call, body)),
+            Body::AddPartitionsToTxn(body) => reply.send(apis::add_partitions_to_txn::handle(state, &call, body)),
+            Body::AddOffsetsToTxn(body) => reply.send(apis::add_offsets_to_txn::handle(state, &call, body)),
+            Body::EndTxn(body) => reply.send(apis::end_txn::handle(state, &call, body)),
+            Body::TxnOffsetCommit(body) => reply.send(apis::txn_offset_commit::handle(state, &call, body)),
+            Body::OffsetForLeaderEpoch(body) => reply.send(apis::offset_for_leader_epoch::handle(state, &call, body)),
+            Body::AlterConfigs(body) => reply.send(apis::alter_configs::handle(state, &call, body)),
+            Body::CreatePartitions(body) => reply.send(apis::create_partitions::handle(state, &call, body)),
             Body::IncrementalAlterConfigs(body) => {
-                reply(request, &apis::incremental_alter_configs::handle(state, &call, body))
+                reply.send(apis::incremental_alter_configs::handle(state, &call, body))
             }
-            Body::DescribeCluster(body) => reply(request, &apis::describe_cluster::handle(state, &call, body)),
+            Body::DescribeCluster(body) => reply.send(apis::describe_cluster::handle(state, &call, body)),
             Body::DescribeTopicPartitions(body) => {
-                reply(request, &apis::describe_topic_partitions::handle(state, &call, body))
+                reply.send(apis::describe_topic_partitions::handle(state, &call, body))
             }
         })
     }
@@ -215,16 +226,6 @@ impl Core {
 impl Plan {
     fn after_effect(&self, outcome: Outcome) -> Outcome {
         if self.drop_after { Outcome::Close } else { outcome }
-    }
-}
-
-fn reply<R: Encodable + HeaderVersion>(request: &Request, answer: &R) -> Outcome {
-    match encode_answer(answer, request.answer_version(), request.correlation_id) {
-        Ok(frame) => Outcome::Reply(frame),
-        Err(cause) => {
-            tracing::error!(api = %request.api, version = request.version, cause, "answer cannot be encoded");
-            Outcome::Close
-        }
     }
 }
 

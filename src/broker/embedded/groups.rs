@@ -5,6 +5,17 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     by_id: BTreeMap<String, Group>,
+    /// What open transactions are to commit, by producer id.
+    pending: BTreeMap<i64, Vec<Pending>>,
+}
+
+/// An offset that is committed with a transaction.
+#[derive(Debug)]
+struct Pending {
+    group: String,
+    topic: Arc<str>,
+    partition: i32,
+    committed: Committed,
 }
 
 /// One group's committed offsets.
@@ -41,6 +52,34 @@ impl Groups {
         }
     }
 
+    /// Commits an offset once the transaction of a producer is committed.
+    pub(crate) fn commit_later(
+        &mut self,
+        producer_id: i64,
+        group: &str,
+        topic: &Arc<str>,
+        partition: i32,
+        committed: Committed,
+    ) {
+        let pending = Pending { group: group.to_owned(), topic: Arc::clone(topic), partition, committed };
+        self.pending.entry(producer_id).or_default().push(pending);
+    }
+
+    /// Commits what waited for a producer's transaction, or forgets it.
+    pub(crate) fn end_transaction(&mut self, producer_id: i64, committed: bool) {
+        for one in self.pending.remove(&producer_id).unwrap_or_default() {
+            if committed {
+                self.commit(&one.group, &one.topic, one.partition, one.committed);
+            }
+        }
+    }
+
+    /// Whether an open transaction is to commit an offset of this group and partition.
+    pub(crate) fn is_pending(&self, group: &str, topic: &str, partition: i32) -> bool {
+        let mut all = self.pending.values().flatten();
+        all.any(|one| one.group == group && &*one.topic == topic && one.partition == partition)
+    }
+
     /// Deletes a group; false where there is none.
     pub(crate) fn remove(&mut self, id: &str) -> bool {
         self.by_id.remove(id).is_some()
@@ -50,6 +89,9 @@ impl Groups {
     pub(crate) fn forget_topic(&mut self, topic: &str) {
         for group in self.by_id.values_mut() {
             group.offsets.remove(topic);
+        }
+        for pending in self.pending.values_mut() {
+            pending.retain(|one| &*one.topic != topic);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An in-process Kafka broker, for demonstrations and tests: no JVM, no container, no port to agree on.
 //!
 //! It speaks the real protocol on a loopback port, so every Kafka client can talk to it, and keeps its records in
-//! memory as the raw batches that came. Nothing is ever deleted by age or size or compacted, there is one broker, and
-//! there are no transactions and, so far, no group members; offsets of groups can be committed and read.
+//! memory as the raw batches that came. Nothing is deleted by age or size or compacted but at a test's word
+//! ([`Broker::set_log_start`], [`Broker::compact`]), there is one broker, and there are so far no group members; offsets
+//! of groups can be committed and read. Transactions are those of Kafka 3 (KIP-890 leaves them to older brokers).
 //!
 //! ```
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,6 +42,7 @@ mod fault;
 mod fuzz;
 mod groups;
 mod log;
+mod reply;
 mod request;
 #[cfg(test)]
 mod samples;
@@ -49,6 +51,7 @@ mod sessions;
 mod shape;
 mod state;
 mod topics;
+mod transactions;
 
 pub use super::batch::{BatchWriter, StoredRecord};
 pub use api::Api;

@@ -1,5 +1,7 @@
 //! Requests of every API and version with something in each of their arrays; for tests.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages as m;
 use kafka_protocol::messages::*;
@@ -7,8 +9,9 @@ use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 use uuid::Uuid;
 
 use super::api::Api;
-use super::core::Core;
+use super::core::{Core, Now};
 use super::state::{Creation, Settings, State};
+use super::transactions::Claim;
 use crate::broker::batch::BatchWriter;
 
 fn s(text: &str) -> StrBytes {
@@ -22,6 +25,21 @@ pub(super) fn topic(name: &str) -> TopicName {
 fn group() -> GroupId {
     GroupId(s("fulfilment"))
 }
+
+/// The transactional id of all samples.
+const PAYMENTS: &str = "payments";
+/// The first producer id that a broker gives out.
+const FIRST_PRODUCER: i64 = 1_000;
+
+/// Opens the transaction that samples are about.
+pub(super) fn begin_transaction(core: &mut Core) {
+    let (producer_id, epoch) = core.state.init_transactional(NOW, PAYMENTS, Duration::from_secs(60), None).unwrap();
+    assert_eq!((producer_id, epoch), (FIRST_PRODUCER, 0));
+    let claim = Claim { transactional_id: PAYMENTS, producer_id, epoch };
+    core.state.transactions.add(NOW.elapsed, claim, []).unwrap();
+}
+
+pub(super) const NOW: Now = Now { elapsed: Duration::ZERO, wall_millis: 1_790_000_000_000 };
 
 /// The correlation id of all samples.
 pub(super) const CORRELATION: i32 = 77;
@@ -176,7 +194,47 @@ pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
             let asked = DeleteRecordsTopic::default().with_name(topic("orders")).with_partitions(vec![partition]);
             frame(api, version, &DeleteRecordsRequest::default().with_topics(vec![asked]))
         }
-        Api::InitProducerId => frame(api, version, &InitProducerIdRequest::default().with_transactional_id(None)),
+        Api::InitProducerId => {
+            let request = InitProducerIdRequest::default().with_transactional_id(Some(TransactionalId(s(PAYMENTS))));
+            frame(api, version, &request.with_transaction_timeout_ms(60_000))
+        }
+        Api::AddPartitionsToTxn => {
+            use m::add_partitions_to_txn_request::*;
+            let asked = AddPartitionsToTxnTopic::default().with_name(topic("orders")).with_partitions(vec![0, 1]);
+            let request = AddPartitionsToTxnRequest::default()
+                .with_v3_and_below_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_v3_and_below_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_v3_and_below_topics(vec![asked]);
+            frame(api, version, &request)
+        }
+        Api::AddOffsetsToTxn => {
+            let request = AddOffsetsToTxnRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_group_id(group());
+            frame(api, version, &request)
+        }
+        Api::EndTxn => {
+            let request = EndTxnRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_committed(true);
+            frame(api, version, &request)
+        }
+        Api::TxnOffsetCommit => {
+            use m::txn_offset_commit_request::*;
+            let partition = TxnOffsetCommitRequestPartition::default()
+                .with_committed_offset(3)
+                .with_committed_metadata(Some(s("note")));
+            let asked = TxnOffsetCommitRequestTopic::default().with_name(topic("orders"));
+            let asked = asked.with_partitions(vec![partition]);
+            let request = TxnOffsetCommitRequest::default()
+                .with_transactional_id(TransactionalId(s(PAYMENTS)))
+                .with_group_id(group())
+                .with_producer_id(ProducerId(FIRST_PRODUCER))
+                .with_topics(vec![asked]);
+            frame(api, version, &request)
+        }
         Api::DescribeConfigs => {
             use m::describe_configs_request::*;
             let asked = DescribeConfigsResource::default()

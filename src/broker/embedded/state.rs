@@ -12,6 +12,7 @@ use super::groups::Groups;
 use super::log::Log;
 use super::sessions::Sessions;
 use super::topics::{Topic, Topics};
+use super::transactions::Transactions;
 
 /// The node id of the one broker.
 pub(crate) const NODE: BrokerId = BrokerId(1);
@@ -39,6 +40,7 @@ pub(crate) struct State {
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
     pub(crate) sessions: Sessions,
+    pub(crate) transactions: Transactions,
     next_producer_id: i64,
     random: StdRng,
     /// Partitions that changed since parked fetches were last looked at.
@@ -80,6 +82,7 @@ impl State {
             cluster_id,
             topics: Topics::default(),
             groups: Groups::default(),
+            transactions: Transactions::default(),
             next_producer_id: 1_000,
             random,
             changed: HashSet::new(),

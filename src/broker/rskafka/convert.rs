@@ -14,7 +14,8 @@ pub(super) fn batch(
     records: &[RecordAndOffset],
     next_offset: i64,
 ) -> RecordBatch {
-    let mut builder = RecordBatchBuilder::new(partition.clone(), topic_id);
+    let bytes = records.iter().map(|record| record.record.approximate_size()).sum();
+    let mut builder = RecordBatchBuilder::new(partition.clone(), topic_id).reserve(records.len(), bytes);
     for RecordAndOffset { record, offset } in records {
         let headers =
             record.headers.iter().map(|(name, value)| HeaderRef { name: name.as_bytes(), value: Some(value) });

@@ -1,6 +1,7 @@
 mod codecs;
 mod damage;
 mod decoding;
+mod java;
 mod peers;
 mod round_trip;
 mod transactions;

@@ -165,9 +165,11 @@ fn is_enough(state: &State, call: &Call<'_>, request: &FetchRequest, context: &C
     there >= wanted
 }
 
-/// The log that is asked for, where the offset lies within it; and where the client's log parts from it, if it does
-/// so: the largest epoch that both know, and where that ended.
-fn locate<'a>(state: &'a State, call: &Call<'_>, asked: &Asked) -> Result<(&'a Log, Option<(i32, i64)>), i16> {
+/// The largest leader epoch that a client's log and the leader's both know, and where it ended.
+type Parting = (i32, i64);
+
+/// The log that is asked for, where the offset lies within it; and where the client's log parts from it, if it does.
+fn locate<'a>(state: &'a State, call: &Call<'_>, asked: &Asked) -> Result<(&'a Log, Option<Parting>), i16> {
     let Asked { key, wanted } = asked;
     let name = resolve(&state.topics, call.version, IDS_SINCE, &key.topic, key.id).map_err(|e| e.code())?;
     if let Some(code) = call.errors.partition(&name, key.partition) {

@@ -3,7 +3,7 @@
 //! - 1: key types; throttle time and error text. 3: flexible. 4: several keys at once.
 //! - 5, 6: nothing new in shape (transactions, share groups).
 //!
-//! The one broker coordinates every group; other coordinators (of transactions, of share groups) there are none.
+//! The one broker coordinates every group and every transaction; coordinators of share groups there are none.
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
@@ -19,13 +19,14 @@ pub(in super::super) static SHAPE: Shape =
     Shape { flexible: 3, fields: &[until(3, Kind::Text), since(1, Kind::Fixed(1)), since(4, Kind::List(&Kind::Text))] };
 
 const GROUP: i8 = 0;
+const TRANSACTION: i8 = 1;
 
 pub(in super::super) fn handle(
     state: &State,
     call: &Call<'_>,
     request: &FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
-    let unserved = (request.key_type != GROUP).then_some(ResponseError::InvalidRequest.code());
+    let unserved = (!matches!(request.key_type, GROUP | TRANSACTION)).then_some(ResponseError::InvalidRequest.code());
     let code = call.errors.whole().or(unserved).unwrap_or(OK);
     let message = (code != OK).then(|| text("There is no such coordinator here."));
     let (node, host, port) =

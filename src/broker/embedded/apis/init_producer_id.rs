@@ -3,15 +3,17 @@
 //! - 2: flexible. 3: the request may carry the id and epoch it has. 4: PRODUCER_FENCED may be answered.
 //! - 5: nothing new in shape.
 //!
-//! Transactions are not served: a request with a transactional id is refused. One without gets a new id each time,
-//! as in Kafka.
+//! A request without a transactional id gets a new producer id each time, as in Kafka. One with it keeps its producer
+//! id, gets the next epoch, and thereby fences whoever had the transactional id before.
 
-use kafka_protocol::ResponseError;
+use std::time::Duration;
+
 use kafka_protocol::messages::{InitProducerIdRequest, InitProducerIdResponse, ProducerId};
 
 use super::super::core::Call;
 use super::super::shape::{Kind, Shape, always, since};
 use super::super::state::State;
+use super::fenced;
 
 pub(in super::super) static SHAPE: Shape = Shape {
     flexible: 2,
@@ -23,12 +25,20 @@ pub(in super::super) fn handle(
     call: &Call<'_>,
     request: &InitProducerIdRequest,
 ) -> InitProducerIdResponse {
-    let refused = request.transactional_id.as_ref().map(|_| ResponseError::InvalidRequest.code());
-    if let Some(code) = call.errors.whole().or(refused) {
-        return InitProducerIdResponse::default()
-            .with_error_code(code)
-            .with_producer_id(ProducerId(-1))
-            .with_producer_epoch(-1);
+    let given = match (call.errors.whole(), &request.transactional_id) {
+        (Some(code), _) => Err(code),
+        (None, None) => Ok((state.new_producer_id(), 0)),
+        (None, Some(id)) => {
+            let timeout = u64::try_from(request.transaction_timeout_ms).unwrap_or(0);
+            let known = (request.producer_id.0 >= 0).then_some((request.producer_id.0, request.producer_epoch));
+            state
+                .init_transactional(call.now, id, Duration::from_millis(timeout), known)
+                .map_err(|error| fenced(error, call.version >= 4))
+        }
+    };
+    let answer = InitProducerIdResponse::default();
+    match given {
+        Ok((id, epoch)) => answer.with_producer_id(ProducerId(id)).with_producer_epoch(epoch),
+        Err(code) => answer.with_error_code(code).with_producer_id(ProducerId(-1)).with_producer_epoch(-1),
     }
-    InitProducerIdResponse::default().with_producer_id(ProducerId(state.new_producer_id())).with_producer_epoch(0)
 }

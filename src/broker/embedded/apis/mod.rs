@@ -1,5 +1,7 @@
 //! One file per API: the versions served and what each changed, the shape of its requests, and the handler.
 
+pub(super) mod add_offsets_to_txn;
+pub(super) mod add_partitions_to_txn;
 pub(super) mod alter_configs;
 pub(super) mod api_versions;
 pub(super) mod create_partitions;
@@ -11,6 +13,7 @@ pub(super) mod describe_cluster;
 pub(super) mod describe_configs;
 pub(super) mod describe_groups;
 pub(super) mod describe_topic_partitions;
+pub(super) mod end_txn;
 pub(super) mod fetch;
 pub(super) mod find_coordinator;
 pub(super) mod incremental_alter_configs;
@@ -23,6 +26,7 @@ pub(super) mod offset_fetch;
 pub(super) mod offset_for_leader_epoch;
 pub(super) mod produce;
 mod touched;
+pub(super) mod txn_offset_commit;
 
 use std::sync::Arc;
 
@@ -36,6 +40,14 @@ use super::topics::Topics;
 
 /// No error.
 const OK: i16 = 0;
+
+/// The code of an error about transactions; older versions do not know PRODUCER_FENCED.
+fn fenced(error: ResponseError, is_known: bool) -> i16 {
+    match error {
+        ResponseError::ProducerFenced if !is_known => ResponseError::InvalidProducerEpoch.code(),
+        other => other.code(),
+    }
+}
 
 fn text(text: impl Into<String>) -> StrBytes {
     StrBytes::from_string(text.into())

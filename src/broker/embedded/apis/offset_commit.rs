@@ -6,6 +6,8 @@
 //! Groups have no members yet: commits are taken from consumers that manage their partitions themselves
 //! (generation -1), and refused from members of groups that the broker does not have.
 
+use std::sync::Arc;
+
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::offset_commit_request::OffsetCommitRequestPartition;
 use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
@@ -45,7 +47,7 @@ pub(in super::super) fn handle(
     call: &Call<'_>,
     request: &OffsetCommitRequest,
 ) -> OffsetCommitResponse {
-    let fenced = fence(state, call, request);
+    let fenced = fence(state, call, &request.group_id, request.generation_id_or_member_epoch);
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| {
             let index = partition.partition_index;
@@ -62,10 +64,10 @@ pub(in super::super) fn handle(
     OffsetCommitResponse::default().with_topics(topics)
 }
 
-/// Why the group as a whole does not take the commit.
-fn fence(state: &State, call: &Call<'_>, request: &OffsetCommitRequest) -> Option<i16> {
-    let error = match state.groups.get(&request.group_id) {
-        _ if request.generation_id_or_member_epoch < 0 => return None,
+/// Why a group as a whole does not take a commit from a member of this generation.
+pub(super) fn fence(state: &State, call: &Call<'_>, group: &str, generation: i32) -> Option<i16> {
+    let error = match state.groups.get(group) {
+        _ if generation < 0 => return None,
         Some(_) => ResponseError::UnknownMemberId,
         None if call.version >= 9 => ResponseError::GroupIdNotFound,
         None => ResponseError::IllegalGeneration,
@@ -74,18 +76,26 @@ fn fence(state: &State, call: &Call<'_>, request: &OffsetCommitRequest) -> Optio
 }
 
 fn commit(state: &mut State, group: &str, topic: &str, partition: &OffsetCommitRequestPartition) -> i16 {
-    let index = partition.partition_index;
-    let known = state.topics.get(topic).filter(|topic| topic.log(index).is_some());
-    let Some(topic) = known else { return ResponseError::UnknownTopicOrPartition.code() };
-    let metadata = partition.committed_metadata.as_deref().unwrap_or_default();
-    if metadata.len() > MAX_METADATA {
-        return ResponseError::OffsetMetadataTooLarge.code();
-    }
     let committed = Committed {
         offset: partition.committed_offset,
         leader_epoch: partition.committed_leader_epoch,
-        metadata: metadata.to_owned(),
+        metadata: partition.committed_metadata.as_deref().unwrap_or_default().to_owned(),
     };
-    state.groups.commit(group, &topic.name, index, committed);
-    OK
+    match check(state, topic, partition.partition_index, &committed) {
+        Ok(topic) => {
+            state.groups.commit(group, &topic, partition.partition_index, committed);
+            OK
+        }
+        Err(code) => code,
+    }
+}
+
+/// Checks what is to be committed for a partition, and returns its topic's name.
+pub(super) fn check(state: &State, topic: &str, partition: i32, committed: &Committed) -> Result<Arc<str>, i16> {
+    let known = state.topics.get(topic).filter(|topic| topic.log(partition).is_some());
+    let topic = known.ok_or(ResponseError::UnknownTopicOrPartition.code())?;
+    if committed.metadata.len() > MAX_METADATA {
+        return Err(ResponseError::OffsetMetadataTooLarge.code());
+    }
+    Ok(Arc::clone(&topic.name))
 }

@@ -1,12 +1,13 @@
 //! OffsetFetch, versions 1 to 9.
 //!
 //! - 2: null asks for all topics; an error of the group as a whole. 3: throttle time. 5: leader epochs.
-//! - 6: flexible. 7: `require_stable`. 8: several groups at once. 9: members of KIP-848.
+//! - 6: flexible. 7: `require_stable` refuses offsets that an open transaction is to change. 8: several groups at once. 9: members of KIP-848.
 //!
 //! A group or partition without a committed offset is answered with -1, not with an error.
 
 use std::collections::HashSet;
 
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
@@ -46,7 +47,7 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &OffsetF
             .topics
             .as_ref()
             .map(|topics| topics.iter().map(|topic| (topic.name.clone(), topic.partition_indexes.clone())).collect());
-        let found = find(state, call, &request.group_id, asked);
+        let found = find(state, call, &request.group_id, asked, request.require_stable);
         let topics = found.into_iter().map(|(name, partitions)| {
             let partitions = partitions.into_iter().map(|(index, found)| {
                 let (code, committed) = split(found);
@@ -68,7 +69,7 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &OffsetF
             .topics
             .as_ref()
             .map(|topics| topics.iter().map(|topic| (topic.name.clone(), topic.partition_indexes.clone())).collect());
-        let found = find(state, call, &group.group_id, asked);
+        let found = find(state, call, &group.group_id, asked, request.require_stable);
         let topics = found.into_iter().map(|(name, partitions)| {
             let partitions = partitions.into_iter().map(|(index, found)| {
                 let (code, committed) = split(found);
@@ -90,14 +91,23 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &OffsetF
 }
 
 /// What is committed for the partitions asked for, or for all where none are named.
-fn find(state: &State, call: &Call<'_>, group: &str, asked: Option<Vec<(TopicName, Vec<i32>)>>) -> Found {
-    let group = state.groups.get(group);
+fn find(
+    state: &State,
+    call: &Call<'_>,
+    id: &str,
+    asked: Option<Vec<(TopicName, Vec<i32>)>>,
+    require_stable: bool,
+) -> Found {
+    let group = state.groups.get(id);
     let asked = asked.unwrap_or_else(|| {
         let all = group.into_iter().flat_map(|group| group.all());
         all.map(|(topic, offsets)| (TopicName(text(&**topic)), offsets.keys().copied().collect())).collect()
     });
     let one = |topic: &str, partition: i32| match call.errors.partition(topic, partition) {
         Some(code) => Err(code),
+        None if require_stable && state.groups.is_pending(id, topic, partition) => {
+            Err(ResponseError::UnstableOffsetCommit.code())
+        }
         None => Ok(group.and_then(|group| group.committed(topic, partition)).cloned()),
     };
     asked

@@ -2,7 +2,7 @@
 //!
 //! - 3: batches of magic 2 only, one per partition. 5: log start offset in the answer. 7: zstd may be used.
 //! - 8: error texts and the records at fault. 9: flexible. 10: the current leader beside an error.
-//! - 11, 12: nothing new in shape (transactions). 13: topics by id.
+//! - 11, 12: nothing new in shape (12 may add partitions to transactions of their second version, not served). 13: topics by id.
 //!
 //! Batches are checked (length, magic, CRC-32C, count; records too where they are not compressed) and stored as they
 //! came, base offset and leader epoch set.
@@ -19,6 +19,7 @@ use super::super::log::Appended;
 use super::super::shape::{Kind, Shape, always, since, until};
 use super::super::state::{Refused, State};
 use super::super::topics::Topic;
+use super::super::transactions::{Claim, Transactions};
 use super::{OK, resolve, text};
 use crate::broker::batch::{BatchError, BatchHeader, raw_records};
 
@@ -48,8 +49,6 @@ pub(in super::super) enum Done {
 pub(in super::super) fn handle(state: &mut State, call: &Call<'_>, request: &ProduceRequest) -> Done {
     let refused = if !matches!(request.acks, -1..=1) {
         Some(Refused::new(ResponseError::InvalidRequiredAcks, "Acks must be 0, 1 or -1."))
-    } else if request.transactional_id.is_some() {
-        Some(Refused::new(ResponseError::InvalidRequest, "Transactions are not served."))
     } else {
         None
     };
@@ -63,7 +62,7 @@ pub(in super::super) fn handle(state: &mut State, call: &Call<'_>, request: &Pro
                 (Some(code), _, _) => failure(answer, code, "Injected fault."),
                 (None, Some(refused), _) => failure(answer, refused.error.code(), &refused.message),
                 (None, None, Err(error)) => failure(answer, error.code(), "Unknown topic."),
-                (None, None, Ok(name)) => match append(state, call, name, data, request.acks) {
+                (None, None, Ok(name)) => match append(state, call, name, data, request) {
                     Ok((base_offset, log_start, append_time)) => answer
                         .with_base_offset(base_offset)
                         .with_log_start_offset(log_start)
@@ -118,7 +117,7 @@ fn append(
     call: &Call<'_>,
     topic: &str,
     data: &PartitionProduceData,
-    acks: i16,
+    request: &ProduceRequest,
 ) -> Result<(i64, i64, Option<i64>), Refusal> {
     let unknown = || Refused::new(ResponseError::UnknownTopicOrPartition, "Unknown topic or partition.");
     let topic = state.topics.get_mut(topic).ok_or_else(unknown)?;
@@ -127,7 +126,10 @@ fn append(
     }
     let bytes = data.records.as_deref().unwrap_or_default();
     let header = check(topic, bytes)?;
-    if acks == -1 && topic.configs.min_insync_replicas() > 1 {
+    if header.is_transactional() {
+        check_transaction(&state.transactions, request, &header, &topic.name, data.index)?;
+    }
+    if request.acks == -1 && topic.configs.min_insync_replicas() > 1 {
         let message = "The topic wants more replicas in sync than there are brokers.";
         return Err(Refused::new(ResponseError::NotEnoughReplicas, message).into());
     }
@@ -167,11 +169,6 @@ fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
         let message = format!("The record batch has {} bytes, max.message.bytes is {most}.", header.size);
         return Err(Refused::new(ResponseError::MessageTooLarge, message).into());
     }
-    if header.is_transactional() {
-        // Kafka's code for a transactional batch in a request without a transactional id.
-        let message = "Transactions are not served.";
-        return Err(Refused::new(ResponseError::TransactionalIdAuthorizationFailed, message).into());
-    }
     if header.is_control() {
         return Err(invalid("Clients must not write control records.").into());
     }
@@ -194,6 +191,25 @@ fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
         }
     }
     Ok(header)
+}
+
+/// Checks that a batch belongs to a transaction that is open and holds its partition.
+fn check_transaction(
+    transactions: &Transactions,
+    request: &ProduceRequest,
+    header: &BatchHeader,
+    topic: &str,
+    partition: i32,
+) -> Result<(), Refused> {
+    let Some(id) = &request.transactional_id else {
+        let message = "A transactional batch needs a transactional id.";
+        return Err(Refused::new(ResponseError::TransactionalIdAuthorizationFailed, message));
+    };
+    let claim = Claim { transactional_id: id, producer_id: header.producer_id, epoch: header.producer_epoch };
+    transactions.may_write(claim, topic, partition).map_err(|error| {
+        let (producer, epoch) = (claim.producer_id, claim.epoch);
+        Refused::new(error, format!("Transactional id {}, producer {producer} epoch {epoch}: {error:?}", &***id))
+    })
 }
 
 fn failure(answer: PartitionProduceResponse, code: i16, message: &str) -> PartitionProduceResponse {

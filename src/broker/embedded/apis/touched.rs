@@ -82,6 +82,17 @@ pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Op
                 add(named(&topic.topic, Uuid::nil()), &mut partitions);
             }
         }
+        Body::AddPartitionsToTxn(request) => {
+            for topic in &request.v3_and_below_topics {
+                add(named(&topic.name, Uuid::nil()), &mut topic.partitions.iter().copied());
+            }
+        }
+        Body::TxnOffsetCommit(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition_index);
+                add(named(&topic.name, Uuid::nil()), &mut partitions);
+            }
+        }
         Body::CreatePartitions(request) => {
             all.extend(request.topics.iter().map(|topic| (named(&topic.name, Uuid::nil()), None)));
         }
@@ -105,6 +116,8 @@ pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Op
         | Body::ListGroups(_)
         | Body::ApiVersions(_)
         | Body::InitProducerId(_)
+        | Body::AddOffsetsToTxn(_)
+        | Body::EndTxn(_)
         | Body::DescribeCluster(_)
         | Body::DeleteGroups(_) => {}
     }

@@ -15,7 +15,7 @@ use producers::{Producers, Verdict};
 pub(crate) use transactions::Aborted;
 use transactions::Transactions;
 
-use crate::broker::batch::{BatchHeader, StoredRecord, raw_records};
+use crate::broker::batch::{BatchHeader, BatchWriter, StoredRecord, raw_records};
 
 /// Record batches of one partition, as raw bytes in ascending offset order.
 #[derive(Debug, Default)]
@@ -116,7 +116,9 @@ impl Log {
         self.producers = Producers::default();
         self.transactions.cut_off(end);
         for batch in &self.batches {
-            if !batch.header.is_control() {
+            if batch.header.is_control() {
+                self.producers.fence(&batch.header);
+            } else {
                 self.producers.note(&batch.header, batch.header.base_offset);
             }
             self.transactions.note_again(&batch.header);
@@ -150,8 +152,27 @@ impl Log {
         let batch = Batch { header, bytes: bytes.freeze() };
         self.end = batch.last_offset() + 1;
         self.transactions.note(&batch.header, &batch.bytes);
+        if batch.header.is_control() {
+            self.producers.fence(&batch.header);
+        }
         self.batches.push_back(batch);
         header.base_offset
+    }
+
+    /// Appends the marker that ends a producer's transaction; batches of older epochs are refused from then on.
+    pub(crate) fn mark(&mut self, producer_id: i64, epoch: i16, committed: bool, wall_millis: i64) {
+        // A version and a type (0 for an abort), two bytes each; the value is a version and the coordinator's epoch.
+        let key = [0, 0, 0, u8::from(committed)];
+        let marker = BatchWriter::new()
+            .timestamp(wall_millis)
+            .producer(producer_id, epoch, -1)
+            .transactional()
+            .control()
+            .record(Some(&key), Some(&[0; 6]), Vec::new())
+            .build();
+        if let Ok(header) = BatchHeader::check(&marker) {
+            self.append(header, &marker, None);
+        }
     }
 
     /// Leaves `count` offsets without any batch, as compaction does.

@@ -57,7 +57,21 @@ impl Producers {
         }
         match producer.batches.back() {
             Some(sent) if first != sent.last_sequence.checked_add(1).unwrap_or(0) => Err(OUT_OF_ORDER),
+            None if first != 0 => Err(OUT_OF_ORDER),
             _ => Ok(Verdict::New),
+        }
+    }
+
+    /// Takes a producer's epoch from the marker that ends its transaction: older ones are refused from then on, and a
+    /// newer one begins at sequence number 0.
+    pub(super) fn fence(&mut self, marker: &BatchHeader) {
+        if marker.producer_id < 0 {
+            return;
+        }
+        let fresh = || Producer { epoch: marker.producer_epoch, batches: VecDeque::new() };
+        let producer = self.by_id.entry(marker.producer_id).or_insert_with(fresh);
+        if producer.epoch < marker.producer_epoch {
+            *producer = fresh();
         }
     }
 
@@ -122,6 +136,17 @@ mod tests {
         assert_eq!(producers.judge(&batch(0, 1, 1)), Err(ResponseError::InvalidProducerEpoch));
         assert_eq!(producers.judge(&batch(2, 1, 1)), Err(OUT_OF_ORDER));
         assert_eq!(producers.judge(&batch(2, 0, 1)), Ok(Verdict::New));
+    }
+
+    #[test]
+    fn a_marker_of_a_newer_epoch_fences_and_one_of_the_same_changes_nothing() {
+        let mut producers = sent(&[(batch(0, 0, 3), 0)]);
+        producers.fence(&batch(0, 0, 1));
+        assert_eq!(producers.judge(&batch(0, 3, 1)), Ok(Verdict::New));
+        producers.fence(&batch(1, 0, 1));
+        assert_eq!(producers.judge(&batch(0, 3, 1)), Err(ResponseError::InvalidProducerEpoch));
+        assert_eq!(producers.judge(&batch(1, 3, 1)), Err(OUT_OF_ORDER));
+        assert_eq!(producers.judge(&batch(1, 0, 1)), Ok(Verdict::New));
     }
 
     #[test]

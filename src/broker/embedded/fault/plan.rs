@@ -4,136 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::api::Api;
-use crate::broker::ErrorCode;
-
-/// Something that goes wrong with the next requests of a kind.
-///
-/// ```
-/// use std::time::Duration;
-/// use bezoar::broker::ErrorCode;
-/// use bezoar::embedded::{Api, Fault};
-///
-/// let refused = Fault::on(Api::Produce).topic("orders").partition(0).times(3).error(ErrorCode::MESSAGE_TOO_LARGE);
-/// let slow = Fault::on(Api::Fetch).forever().delay(Duration::from_millis(50));
-/// let lost_answer = Fault::on(Api::OffsetCommit).after(2).drop_after_effect();
-/// # let _ = (refused, slow, lost_answer);
-/// ```
-#[derive(Debug, Clone)]
-pub struct Fault {
-    filter: Filter,
-    skip: u64,
-    left: Option<u64>,
-    pub(super) kind: FaultKind,
-}
-
-/// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FaultKind {
-    Error(ErrorCode),
-    Delay(Duration),
-    DropBefore,
-    DropAfter,
-}
-
-/// Which requests a [`Fault`] is for, until it is said what goes wrong with them.
-#[derive(Debug, Clone)]
-#[must_use = "say what goes wrong: error, delay, drop_before_effect or drop_after_effect"]
-pub struct FaultOn {
-    filter: Filter,
-    skip: u64,
-    times: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Filter {
-    api: Api,
-    topic: Option<String>,
-    partition: Option<i32>,
-}
-
-/// A topic, and a partition of it where requests name one.
-pub(crate) type Touched<'a> = (&'a str, Option<i32>);
-
-impl Filter {
-    fn matches(&self, api: Api, touched: &[Touched<'_>]) -> bool {
-        self.api == api && (self.is_open() || touched.iter().any(|one| self.covers(*one)))
-    }
-
-    /// Whether it names neither topic nor partition.
-    fn is_open(&self) -> bool {
-        self.topic.is_none() && self.partition.is_none()
-    }
-
-    fn covers(&self, (topic, partition): Touched<'_>) -> bool {
-        self.topic.as_deref().is_none_or(|wanted| wanted == topic)
-            && self.partition.is_none_or(|wanted| Some(wanted) == partition)
-    }
-}
-
-impl Fault {
-    /// A fault for the next request of this kind.
-    pub fn on(api: Api) -> FaultOn {
-        FaultOn { filter: Filter { api, topic: None, partition: None }, skip: 0, times: Some(1) }
-    }
-}
-
-impl FaultOn {
-    /// Only for requests that name this topic.
-    pub fn topic(mut self, name: impl Into<String>) -> Self {
-        self.filter.topic = Some(name.into());
-        self
-    }
-
-    /// Only for requests that name this partition.
-    pub fn partition(mut self, partition: i32) -> Self {
-        self.filter.partition = Some(partition);
-        self
-    }
-
-    /// For so many requests. Default 1.
-    pub fn times(mut self, times: u64) -> Self {
-        self.times = Some(times);
-        self
-    }
-
-    /// For all requests, until it is [removed](Injected::remove).
-    pub fn forever(mut self) -> Self {
-        self.times = None;
-        self
-    }
-
-    /// Not for the first `skip` requests that it would be for.
-    pub fn after(mut self, skip: u64) -> Self {
-        self.skip = skip;
-        self
-    }
-
-    /// The request has no effect and is answered with this code: for the partitions that the fault is for, others
-    /// in the same request being served; for the request as a whole where its API knows no partitions.
-    pub fn error(self, code: ErrorCode) -> Fault {
-        self.build(FaultKind::Error(code))
-    }
-
-    /// The request is held this long before it takes effect.
-    pub fn delay(self, delay: Duration) -> Fault {
-        self.build(FaultKind::Delay(delay))
-    }
-
-    /// The connection is closed, and the request has no effect.
-    pub fn drop_before_effect(self) -> Fault {
-        self.build(FaultKind::DropBefore)
-    }
-
-    /// The request takes effect, and the connection is closed in place of an answer.
-    pub fn drop_after_effect(self) -> Fault {
-        self.build(FaultKind::DropAfter)
-    }
-
-    fn build(self, kind: FaultKind) -> Fault {
-        Fault { filter: self.filter, skip: self.skip, left: self.times, kind }
-    }
-}
+use super::super::api::Api;
+use super::{Fault, FaultKind, Filter, Spoil, Spoils, Touched};
 
 /// An injected fault: tells how often it fired, and removes it. Dropping it leaves the fault where it is.
 #[derive(Debug, Clone)]
@@ -201,9 +73,46 @@ impl Faults {
     /// Takes what is for a request out of the faults.
     pub(crate) fn plan(&mut self, api: Api, touched: &[Touched<'_>]) -> Plan {
         let mut plan = Plan::default();
+        self.fire(
+            |fault| !fault.kind.is_about_answers() && fault.filter.matches(api, touched),
+            |fault| match fault.kind {
+                FaultKind::Error(code) => plan.errors.0.push((fault.filter.clone(), code.0)),
+                FaultKind::Delay(delay) => plan.delay = plan.delay.saturating_add(delay),
+                FaultKind::DropBefore => plan.drop_before = true,
+                FaultKind::DropAfter => plan.drop_after = true,
+                FaultKind::Throttle(_) | FaultKind::Spoil(_) => {}
+            },
+        );
+        plan
+    }
+
+    /// Takes what is for the answer to a request out of the faults; `fits` says whether a kind of damage can be done
+    /// to it.
+    pub(crate) fn spoils(&mut self, api: Api, touched: &[Touched<'_>], fits: impl Fn(Spoil) -> bool) -> Spoils {
+        let mut spoils = Spoils::default();
+        self.fire(
+            |fault| {
+                let fits = match fault.kind {
+                    FaultKind::Throttle(_) => true,
+                    FaultKind::Spoil(spoil) => fits(spoil),
+                    _ => false,
+                };
+                fits && fault.filter.matches(api, touched)
+            },
+            |fault| match fault.kind {
+                FaultKind::Throttle(time) => spoils.throttle = Some(time),
+                FaultKind::Spoil(spoil) => spoils.damages.push(spoil),
+                _ => {}
+            },
+        );
+        spoils
+    }
+
+    /// Lets the faults that are concerned take effect, as often as they are to.
+    fn fire(&mut self, concerned: impl Fn(&Fault) -> bool, mut effect: impl FnMut(&Fault)) {
         self.waiting.retain(|waiting| !waiting.removed.load(Ordering::Acquire));
         for Waiting { fault, fired, .. } in &mut self.waiting {
-            if fault.left == Some(0) || !fault.filter.matches(api, touched) {
+            if fault.left == Some(0) || !concerned(fault) {
                 continue;
             }
             if fault.skip > 0 {
@@ -211,16 +120,10 @@ impl Faults {
                 continue;
             }
             fault.left = fault.left.map(|left| left - 1);
-            match fault.kind {
-                FaultKind::Error(code) => plan.errors.0.push((fault.filter.clone(), code.0)),
-                FaultKind::Delay(delay) => plan.delay = plan.delay.saturating_add(delay),
-                FaultKind::DropBefore => plan.drop_before = true,
-                FaultKind::DropAfter => plan.drop_after = true,
-            }
+            effect(fault);
             fired.send_modify(|fired| *fired += 1);
         }
         self.waiting.retain(|waiting| waiting.fault.left != Some(0));
-        plan
     }
 }
 
@@ -248,6 +151,7 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::broker::ErrorCode;
 
     fn codes(faults: &mut Faults, touched: &[Touched<'_>]) -> Option<i16> {
         let plan = faults.plan(Api::Produce, touched);
@@ -286,5 +190,16 @@ mod tests {
         injected.remove();
         assert!(!faults.plan(Api::Produce, &[]).drop_before);
         assert_eq!(injected.fired(), 1);
+    }
+
+    #[test]
+    fn damage_waits_for_an_answer_that_it_can_be_done_to() {
+        let mut faults = Faults::default();
+        let injected = faults.inject(Fault::on(Api::Fetch).wrong_crc());
+        assert!(!faults.plan(Api::Fetch, &[]).drop_before);
+        assert!(faults.spoils(Api::Fetch, &[], |_| false).damages.is_empty());
+        assert_eq!(injected.fired(), 0);
+        assert_eq!(faults.spoils(Api::Fetch, &[], |_| true).damages, [Spoil::WrongCrc]);
+        assert_eq!((injected.fired(), faults.concern(Api::Fetch)), (1, false));
     }
 }

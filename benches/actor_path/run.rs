@@ -1,121 +1,32 @@
-//! What the framework costs per record: the actors (guard, decoder, handler, settling, watermark, commits) against a
-//! bare loop that calls the same decoder and the same work on the same feed, filled under the same credit, with one
-//! thread per core on both sides. No broker; both run alternately in one process.
-//!
-//! `cargo bench --bench actor_path`
-
-mod support;
-
 use std::future::Future;
-use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use bezoar::broker::Feed;
-use bezoar::record::{Record, RecordBatch, TopicPartition};
-use bezoar::{Consumer, Decoder, Delivery, Failure, Handler, Json, Raw};
-use serde::Deserialize;
-use support::cpu::CpuTimes;
-use support::memory::Memory;
-use support::records::{TOPIC, fill, orders};
-use support::table;
+use bezoar::record::{RecordBatch, TopicPartition};
+use bezoar::{Consumer, Decoder};
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
 
-#[derive(Deserialize)]
-struct Order {
-    id: i64,
-    customer: String,
-    total: f64,
-    items: Vec<String>,
-}
-
-/// What is done with a message, by the handler and by the bare loop alike.
-trait Work: Clone + Send + Sync + 'static {
-    type Message: Send + 'static;
-
-    fn work(&mut self, message: Self::Message) -> impl Future<Output = ()> + Send;
-}
-
-/// Counts bytes; never waits.
-#[derive(Clone, Default)]
-struct CountBytes(usize);
-
-impl Work for CountBytes {
-    type Message = Record;
-
-    async fn work(&mut self, record: Record) {
-        self.0 += black_box(record.value().map_or(0, <[u8]>::len));
-    }
-}
-
-/// Adds orders up; never waits.
-#[derive(Clone, Default)]
-struct AddUp(f64);
-
-impl Work for AddUp {
-    type Message = Order;
-
-    async fn work(&mut self, order: Order) {
-        self.0 += black_box(order.total + order.id as f64);
-        black_box((order.customer, order.items));
-    }
-}
-
-/// Lets others run once before it counts bytes.
-#[derive(Clone, Default)]
-struct YieldOnce(usize);
-
-impl Work for YieldOnce {
-    type Message = Record;
-
-    async fn work(&mut self, record: Record) {
-        tokio::task::yield_now().await;
-        self.0 += black_box(record.value().map_or(0, <[u8]>::len));
-    }
-}
-
-/// A handler that does the work and says when it has done all.
-struct Worker<W> {
-    work: W,
-    left: i64,
-    done: mpsc::UnboundedSender<Instant>,
-}
-
-impl<W> Worker<W> {
-    fn count(&mut self) {
-        self.left -= 1;
-        if self.left == 0 {
-            let _ = self.done.send(Instant::now());
-        }
-    }
-}
-
-impl<W: Work> Handler for Worker<W> {
-    type Message = W::Message;
-    type Error = Failure;
-
-    async fn handle(&mut self, message: W::Message, _: Delivery) -> Result<(), Failure> {
-        self.work.work(message).await;
-        self.count();
-        Ok(())
-    }
-}
+use super::support::cpu::CpuTimes;
+use super::support::memory::Memory;
+use super::support::records::{TOPIC, fill};
+use super::work::{Work, Worker};
 
 /// One partition's prepared input.
-type Input = (TopicPartition, Arc<[RecordBatch]>);
+pub(crate) type Input = (TopicPartition, Arc<[RecordBatch]>);
 
 /// Nanoseconds per record: of wall time, and of all threads' CPU time where it is known.
-struct Cost {
-    wall: f64,
-    cpu: Option<f64>,
+pub(crate) struct Cost {
+    pub(crate) wall: f64,
+    pub(crate) cpu: Option<f64>,
 }
 
-struct Run<'a> {
-    control: &'a Runtime,
-    inputs: &'a [Input],
-    per_partition: i64,
+pub(crate) struct Run<'a> {
+    pub(crate) control: &'a Runtime,
+    pub(crate) inputs: &'a [Input],
+    pub(crate) per_partition: i64,
 }
 
 impl Run<'_> {
@@ -141,7 +52,7 @@ impl Run<'_> {
     }
 
     /// Through a consumer.
-    fn actors<D, W>(&self, decoder: D, work: W) -> Cost
+    pub(crate) fn actors<D, W>(&self, decoder: D, work: W) -> Cost
     where
         D: Decoder<W::Message> + Sync,
         W: Work,
@@ -176,7 +87,7 @@ impl Run<'_> {
     }
 
     /// Through the bare loop.
-    fn bare<D, W>(&self, decoder: D, work: W) -> Cost
+    pub(crate) fn bare<D, W>(&self, decoder: D, work: W) -> Cost
     where
         D: Decoder<W::Message> + Sync,
         W: Work,
@@ -237,59 +148,4 @@ where
             feed.pop_front();
         }
     }
-}
-
-fn compare<D, W>(name: &str, run: &Run<'_>, rounds: usize, (decoder, work): (D, W)) -> Vec<String>
-where
-    D: Decoder<W::Message> + Sync,
-    W: Work,
-{
-    let (mut bare, mut actors) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        bare.push(run.bare(decoder.clone(), work.clone()));
-        actors.push(run.actors(decoder.clone(), work.clone()));
-    }
-    let wall = |costs: &[Cost]| table::median(costs.iter().map(|cost| cost.wall).collect());
-    let cpu = |costs: &[Cost]| {
-        let known: Vec<f64> = costs.iter().filter_map(|cost| cost.cpu).collect();
-        if known.is_empty() { "–".to_owned() } else { format!("{:.0}", table::median(known)) }
-    };
-    let (bare_wall, actors_wall) = (wall(&bare), wall(&actors));
-    vec![
-        name.to_owned(),
-        run.inputs.len().to_string(),
-        format!("{:.2}", actors_wall / bare_wall),
-        format!("{:+.0}", actors_wall - bare_wall),
-        format!("{bare_wall:.0}"),
-        format!("{actors_wall:.0}"),
-        cpu(&bare),
-        cpu(&actors),
-    ]
-}
-
-fn main() {
-    let (records, rounds) = if support::measuring() { (1_000_000, 5) } else { (4_000, 1) };
-    let control =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    let mut rows = Vec::new();
-    let only = std::env::var("ONLY").unwrap_or_default();
-    for partitions in [1, 8] {
-        let per_partition = records / i64::from(partitions);
-        let partition = |number| TopicPartition::new(TOPIC, number);
-        let inputs: Vec<Input> =
-            (0..partitions).map(|number| (partition(number), orders(&partition(number), per_partition))).collect();
-        let run = Run { control: &control, inputs: &inputs, per_partition };
-        if only.is_empty() || only == "c" {
-            rows.push(compare("counts bytes (Raw)", &run, rounds, (Raw, CountBytes::default())));
-        }
-        if only.is_empty() || only == "j" {
-            rows.push(compare("adds up (Json)", &run, rounds, (Json, AddUp::default())));
-        }
-        if only.is_empty() || only == "y" {
-            rows.push(compare("yields once (Raw)", &run, rounds, (Raw, YieldOnce::default())));
-        }
-    }
-    println!("{records} records, medians of {rounds} rounds; ns per record, over all partitions\n");
-    let header = ["handler", "partitions", "ratio", "difference", "bare", "actors", "bare CPU", "actors CPU"];
-    table::print(&header, &rows);
 }
