@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::code::ErrorCode;
+use crate::policy::ConfigError;
 
 /// Why a call to the broker did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +83,25 @@ pub enum BrokerError {
         /// What to do instead.
         remedy: String,
     },
+    /// The broker does not accept who this client says it is, or this client not the broker.
+    #[error("{doing}: authentication failed: {cause}")]
+    Authentication {
+        /// What was being done, to what.
+        doing: String,
+        /// What is wrong, and what to do.
+        cause: String,
+    },
+    /// No encrypted connection came about for a reason that stays until somebody changes something.
+    #[error("{doing}: TLS failed: {cause}")]
+    Tls {
+        /// What was being done, to what.
+        doing: String,
+        /// What is wrong, and what to do.
+        cause: String,
+    },
+    /// A setting cannot be used.
+    #[error("invalid configuration: {0}")]
+    Config(#[from] ConfigError),
     /// The client was closed.
     #[error("{doing}: the client is closed")]
     Closed {
@@ -106,6 +126,9 @@ impl BrokerError {
             | Self::RequestTooLarge { .. }
             | Self::OtherCluster { .. }
             | Self::Unsupported { .. }
+            | Self::Authentication { .. }
+            | Self::Tls { .. }
+            | Self::Config(_)
             | Self::Closed { .. } => false,
         }
     }

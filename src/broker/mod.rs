@@ -21,6 +21,7 @@ pub mod embedded;
 pub mod native;
 #[cfg(feature = "rskafka")]
 pub mod rskafka;
+pub mod security;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -148,6 +149,12 @@ pub trait Produce: Send + Sync + 'static {
         partition: TopicPartition,
         records: Vec<ProducerRecord>,
     ) -> BoxFuture<Result<Vec<i64>, BrokerError>>;
+
+    /// Why records for `partition` are not acknowledged yet: the failure of the last attempt, while it is being tried again.
+    /// `None` where nothing has failed, or the adapter does not tell.
+    fn trouble(&self, _partition: &TopicPartition) -> Option<BrokerError> {
+        None
+    }
 }
 
 /// Committed offsets of consumer groups, kept in Kafka.

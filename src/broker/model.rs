@@ -3,6 +3,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::batch::Compression;
+use super::security::Security;
 use crate::record::TopicPartition;
 
 /// What the cluster says of one topic.
@@ -117,6 +118,8 @@ pub struct ConnectionSettings {
     pub bootstrap: Vec<String>,
     /// The client id sent with each request. Default `bezoar`.
     pub client_id: String,
+    /// How connections are encrypted and who this client says it is. Default: neither encryption nor a name.
+    pub security: Security,
     /// How long to wait for a connection. Default 10 s.
     pub connect_timeout: Duration,
     /// How long to wait for an answer. Default 30 s.
@@ -158,6 +161,7 @@ impl ConnectionSettings {
         Self {
             bootstrap: bootstrap.into_iter().map(Into::into).collect(),
             client_id: "bezoar".to_owned(),
+            security: Security::default(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             read_isolation: ReadIsolation::ReadCommitted,

@@ -17,6 +17,12 @@ pub(crate) enum Kind {
     Fixed(usize),
     /// A string or null.
     Text,
+    /// A string or null whose length takes two bytes in every version.
+    #[cfg(feature = "embedded")]
+    ShortText,
+    /// A structure or null, behind a byte that says which.
+    #[cfg(feature = "embedded")]
+    Nullable(&'static [Field]),
     /// A run of bytes or null.
     Blob,
     /// A structure in its own right, with tagged fields of its own.
@@ -32,6 +38,24 @@ pub(crate) enum Kind {
 /// A field of the versions `first` and later.
 pub(crate) const fn since(first: i16, kind: Kind) -> Field {
     Field { first, last: i16::MAX, kind }
+}
+
+/// A field that every version has.
+#[cfg(feature = "embedded")]
+pub(crate) const fn always(kind: Kind) -> Field {
+    since(0, kind)
+}
+
+/// A field of the versions up to `last`.
+#[cfg(feature = "embedded")]
+pub(crate) const fn until(last: i16, kind: Kind) -> Field {
+    since(0, kind).until(last)
+}
+
+/// A field of the versions from `first` to `last`.
+#[cfg(feature = "embedded")]
+pub(crate) const fn between(first: i16, last: i16, kind: Kind) -> Field {
+    since(first, kind).until(last)
 }
 
 impl Field {
@@ -83,6 +107,17 @@ impl Walk<'_> {
             Kind::Text => {
                 let length = if self.flexible { self.compact()? } else { self.prefix::<2>()? };
                 self.skip(length)
+            }
+            #[cfg(feature = "embedded")]
+            Kind::ShortText => {
+                let length = self.prefix::<2>()?;
+                self.skip(length)
+            }
+            #[cfg(feature = "embedded")]
+            Kind::Nullable(fields) => {
+                let (&there, rest) = self.rest.split_first().ok_or_else(|| self.short(1))?;
+                self.rest = rest;
+                if there == 1 { self.structure(fields) } else { Ok(()) }
             }
             Kind::Blob => {
                 let length = self.length()?;

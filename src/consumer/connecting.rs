@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use super::builder::ConsumerBuilder;
-use crate::broker::{Plane, Ports, ReadIsolation};
+use crate::broker::security::Security;
+use crate::broker::{Plane, Ports, ProduceSettings, ReadIsolation};
 
 /// How the broker is reached, and how records are fetched from it.
 impl ConsumerBuilder {
@@ -27,6 +28,28 @@ impl ConsumerBuilder {
     /// The client id sent with each request. Default `bezoar`.
     pub fn client_id(mut self, id: impl Into<String>) -> Self {
         self.settings.connection.client_id = id.into();
+        self
+    }
+
+    /// TLS and SASL. Default neither. Not for [`Plane::Rskafka`].
+    ///
+    /// ```
+    /// use bezoar::broker::security::{Sasl, Secret, Security, Tls};
+    ///
+    /// let security = Security::default()
+    ///     .tls(Tls::new().ca_file("/etc/kafka/ca.pem"))
+    ///     .sasl(Sasl::scram_sha_512("fulfilment", Secret::env("KAFKA_PASSWORD")));
+    /// let builder = bezoar::Consumer::builder("fulfilment").bootstrap("broker:9093").security(security);
+    /// ```
+    pub fn security(mut self, security: Security) -> Self {
+        self.settings.connection.security = security;
+        self
+    }
+
+    /// How dead letters, and records that handlers send, are produced. Default [`ProduceSettings::default`]. Not for
+    /// [`Plane::Rskafka`].
+    pub fn produce(mut self, settings: ProduceSettings) -> Self {
+        self.settings.connection.produce = settings;
         self
     }
 
@@ -103,6 +126,20 @@ impl ConsumerBuilder {
     /// [`Plane::Rskafka`]: see `docs/limits.md`.
     pub fn read_isolation(mut self, isolation: ReadIsolation) -> Self {
         self.settings.connection.read_isolation = isolation;
+        self
+    }
+
+    /// The largest request sent, in bytes. Default 100 MiB, which is what brokers accept (`socket.request.max.bytes`).
+    pub fn max_request_bytes(mut self, bytes: usize) -> Self {
+        self.settings.connection.max_request_bytes = bytes;
+        self
+    }
+
+    /// How long to wait before connecting to an address again after a first failure; doubled with each further one up to
+    /// `longest`, give or take a fifth. Default 50 ms, up to 1 s.
+    pub fn reconnect_backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.settings.connection.reconnect_backoff = first;
+        self.settings.connection.reconnect_backoff_max = longest;
         self
     }
 }

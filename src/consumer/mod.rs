@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use builder::ConsumerBuilder;
 pub use error::ConsumerError;
 use ractor::ActorRef;
-pub use settings::{ConsumerSettings, DeadLetterSettings, RestartSettings};
+pub use settings::{ConsumerSettings, DeadLetterSettings, ProducerSettings, RestartSettings};
 use tokio::sync::watch;
 pub use topic::TopicOptions;
 

@@ -82,7 +82,11 @@ impl Resolved {
                 max_response_bytes: settings.max_response_bytes,
                 max_decompressed_bytes: settings.max_decompressed_bytes,
                 metadata_max_age: settings.metadata_max_age,
-                ..defaults.connection
+                max_request_bytes: settings.max_request_bytes,
+                reconnect_backoff: settings.reconnect_backoff,
+                reconnect_backoff_max: settings.reconnect_backoff_max,
+                security: settings.security.security()?,
+                produce: settings.producer.resolve(),
             },
             consumer_id: settings.consumer_id.unwrap_or(defaults.consumer_id),
             consumer_version: settings.consumer_version,

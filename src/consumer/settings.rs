@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::broker::{Plane, ReadIsolation};
+use crate::broker::security::SecuritySettings;
+use crate::broker::{Compression, Plane, ProduceSettings, ReadIsolation};
 use crate::classifier::RuleSettings;
 use crate::dead_letter::Profile;
 use crate::offsets::OffsetReset;
@@ -98,6 +99,21 @@ pub struct ConsumerSettings {
     /// How long to wait for an answer of the broker. Default 30 s.
     #[serde(default = "request_timeout", deserialize_with = "required")]
     pub request_timeout: Duration,
+    /// The largest request sent, in bytes. Default 100 MiB, which is what brokers accept.
+    #[serde(default = "max_request_bytes")]
+    pub max_request_bytes: usize,
+    /// How long to wait before connecting again after a first failure, longer with each further one. Default 50 ms.
+    #[serde(default = "reconnect_backoff", deserialize_with = "required")]
+    pub reconnect_backoff: Duration,
+    /// The longest wait between attempts to connect to an address. Default 1 s.
+    #[serde(default = "reconnect_backoff_max", deserialize_with = "required")]
+    pub reconnect_backoff_max: Duration,
+    /// TLS and SASL. Default neither.
+    #[serde(default)]
+    pub security: SecuritySettings,
+    /// How dead letters, and records that handlers send, are produced.
+    #[serde(default)]
+    pub producer: ProducerSettings,
     /// How many times the broker is tried at start before the error is returned. Default 5.
     #[serde(default = "start_attempts")]
     pub start_attempts: u32,
@@ -146,6 +162,41 @@ pub struct DeadLetterSettings {
     pub max_message_bytes: Option<u32>,
     /// See [`TopicCreation::replication`](crate::dead_letter::TopicCreation::replication).
     pub replication: Option<i16>,
+}
+
+/// How records are produced, as a configuration file writes it; what is left out has the default of [`ProduceSettings`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ProducerSettings {
+    /// See [`ProduceSettings::idempotence`].
+    pub idempotence: Option<bool>,
+    /// See [`ProduceSettings::linger`].
+    #[serde(deserialize_with = "optional")]
+    pub linger: Option<Duration>,
+    /// See [`ProduceSettings::batch_bytes`].
+    pub batch_bytes: Option<usize>,
+    /// See [`ProduceSettings::compression`].
+    pub compression: Option<Compression>,
+    /// See [`ProduceSettings::buffer_bytes`].
+    pub buffer_bytes: Option<usize>,
+    /// See [`ProduceSettings::delivery_timeout`].
+    #[serde(deserialize_with = "optional")]
+    pub delivery_timeout: Option<Duration>,
+}
+
+impl ProducerSettings {
+    pub(super) fn resolve(self) -> ProduceSettings {
+        let defaults = ProduceSettings::default();
+        ProduceSettings {
+            idempotence: self.idempotence.unwrap_or(defaults.idempotence),
+            linger: self.linger.unwrap_or(defaults.linger),
+            batch_bytes: self.batch_bytes.unwrap_or(defaults.batch_bytes),
+            compression: self.compression.unwrap_or(defaults.compression),
+            buffer_bytes: self.buffer_bytes.unwrap_or(defaults.buffer_bytes),
+            delivery_timeout: self.delivery_timeout.unwrap_or(defaults.delivery_timeout),
+        }
+    }
 }
 
 /// How often partition actors are restarted, as a configuration file writes it; see [`RestartPolicy`](crate::consumer::RestartPolicy).
@@ -210,6 +261,18 @@ const fn metadata_max_age() -> Duration {
 
 const fn max_response_bytes() -> usize {
     256 << 20
+}
+
+const fn max_request_bytes() -> usize {
+    100 << 20
+}
+
+const fn reconnect_backoff() -> Duration {
+    Duration::from_millis(50)
+}
+
+const fn reconnect_backoff_max() -> Duration {
+    Duration::from_secs(1)
 }
 
 const fn fetch_max_wait() -> Duration {

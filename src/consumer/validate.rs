@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::resolved::Resolved;
 use super::topic::TopicEntry;
+use crate::broker::security::Security;
 use crate::broker::{Plane, ReadIsolation};
 use crate::isolation::Isolation;
 use crate::policy::duration::text;
@@ -21,6 +22,7 @@ pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(),
     durations(settings)?;
     counts(settings)?;
     plane(settings)?;
+    settings.connection.security.validate()?;
     settings.policies.check()?;
     settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
@@ -78,6 +80,9 @@ fn durations(settings: &Resolved) -> Result<(), ConfigError> {
         ("fetch_max_wait", Some(connection.fetch_max_wait), "500ms"),
         ("connect_timeout", Some(connection.connect_timeout), "10s"),
         ("metadata_max_age", Some(connection.metadata_max_age), "5m"),
+        ("reconnect_backoff", Some(connection.reconnect_backoff), "50ms"),
+        ("reconnect_backoff_max", Some(connection.reconnect_backoff_max), "1s"),
+        ("producer.delivery_timeout", Some(connection.produce.delivery_timeout), "2m"),
         ("request_timeout", Some(connection.request_timeout), "30s"),
         ("restart.window", Some(settings.restart.window), "60s"),
     ];
@@ -111,6 +116,10 @@ fn plane(settings: &Resolved) -> Result<(), ConfigError> {
         let remedy = "switch the feature `rskafka` of bezoar on, or leave the default, \"native\"";
         return Err(ConfigError::new("plane", "rskafka", "is not in this build", remedy));
     }
+    if settings.connection.security != Security::default() {
+        let remedy = "use the native plane: rskafka's TLS is bound to a provider that compiles C";
+        return Err(ConfigError::new("security", "set", "cannot be had from the rskafka plane", remedy));
+    }
     if settings.connection.read_isolation != ReadIsolation::default() {
         let remedy = "use the native plane; docs/limits.md says what rskafka does with transactions";
         let value = "read_uncommitted";
@@ -131,6 +140,14 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     range("fetch_max_bytes_per_broker", per_broker, 1, 1 << 30)?;
     range("fetch_min_bytes", usize::try_from(connection.fetch_min_bytes).unwrap_or(usize::MAX), 0, 1 << 30)?;
     range("max_decompressed_bytes", connection.max_decompressed_bytes, 1 << 10, 1 << 31)?;
+    range("max_request_bytes", connection.max_request_bytes, 1 << 20, 1 << 31)?;
+    range("producer.batch_bytes", connection.produce.batch_bytes, 1, 1 << 30)?;
+    range("producer.buffer_bytes", connection.produce.buffer_bytes, 1, 1 << 40)?;
+    if connection.produce.linger >= connection.produce.delivery_timeout {
+        let problem = "is not below producer.delivery_timeout: no record would ever be sent";
+        let value = text(connection.produce.linger);
+        return Err(ConfigError::new("producer.linger", value, problem, "set it to 5ms, say, or leave it at 0"));
+    }
     range("max_response_bytes", settings.connection.max_response_bytes, 1 << 20, 1 << 31)?;
     range("dead_letters.max_unacknowledged", settings.max_unacknowledged, 0, 100_000)?;
     range("restart.max_per_partition", settings.restart.max_per_partition as usize, 0, 1_000_000)?;

@@ -1,5 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -33,6 +36,8 @@ struct Queue {
     failures: u32,
 }
 
+/// How long a failure to publish may go on before it is told. A producer tries again by itself for minutes.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// The most dead letters in one batch.
 const BATCH_RECORDS: usize = 500;
 /// The most bytes of original records in one batch; a larger one goes alone. Half of the broker's default limit, since
@@ -68,6 +73,12 @@ impl Actor for DeadLetterActor {
                 state.queues.entry(target.clone()).or_default().waiting.push_back(*job);
                 target
             }
+            DeadLetterMessage::Delayed { target, partition, error, waiting } => {
+                if let Some(queue) = state.queues.get_mut(&target) {
+                    self.failed_once_more(queue, partition, &error, waiting);
+                }
+                return Ok(());
+            }
             DeadLetterMessage::Published { target, jobs, outcome } => {
                 self.published(&myself, state, &target, jobs, outcome);
                 target
@@ -100,7 +111,13 @@ impl DeadLetterActor {
         let failures = queue.failures;
         let (publisher, classifier, myself) = (Arc::clone(&self.publisher), state.classifier.clone(), myself.clone());
         tokio::spawn(async move {
-            let outcome = publisher.publish(&classifier, &target, &mut jobs, failures).await;
+            let waiting = jobs.len();
+            let delayed = |(partition, error)| {
+                let target = target.clone();
+                drop(myself.cast(DeadLetterMessage::Delayed { target, partition, error, waiting }));
+            };
+            let publishing = publisher.publish(&classifier, &target, &mut jobs, failures);
+            let outcome = watched(publishing, || publisher.trouble(&target), delayed).await;
             // The actor is gone only when the consumer is.
             let _ = myself.cast(DeadLetterMessage::Published { target, jobs, outcome });
         });
@@ -166,6 +183,15 @@ impl DeadLetterActor {
         job.ownership.dead_letter_settled();
     }
 
+    /// Counts a failure, and tells the first of a row: from then on the records are held.
+    fn failed_once_more(&self, queue: &mut Queue, partition: TopicPartition, error: &BrokerError, under_way: usize) {
+        queue.failures = queue.failures.saturating_add(1);
+        if queue.failures == 1 {
+            let (reason, waiting) = (error.to_string(), under_way + queue.waiting.len());
+            self.events.emit(Event::Held { dead_letter: partition, reason, waiting });
+        }
+    }
+
     fn refused(
         &self,
         queue: &mut Queue,
@@ -176,14 +202,7 @@ impl DeadLetterActor {
     ) -> Vec<Job> {
         match verdict {
             PublishVerdict::Retry(_) => {
-                queue.failures = queue.failures.saturating_add(1);
-                if queue.failures == 1 {
-                    self.events.emit(Event::Held {
-                        dead_letter: partition,
-                        reason: error.to_string(),
-                        waiting: jobs.len() + queue.waiting.len(),
-                    });
-                }
+                self.failed_once_more(queue, partition, error, jobs.len());
             }
             PublishVerdict::Split => jobs.iter_mut().for_each(|job| job.alone = true),
             PublishVerdict::Reduce(rung) => {
@@ -198,6 +217,26 @@ impl DeadLetterActor {
             }
         }
         jobs
+    }
+}
+
+/// Awaits `publishing`; if it takes longer than [`PATIENCE`] because of some trouble, that is told once.
+async fn watched<T, Trouble>(
+    publishing: impl Future<Output = T>,
+    trouble: impl Fn() -> Option<Trouble>,
+    tell: impl FnOnce(Trouble),
+) -> T {
+    let mut publishing = pin!(publishing);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut publishing => return outcome,
+            () = tokio::time::sleep(PATIENCE) => {}
+        }
+        if let Some(trouble) = trouble() {
+            tell(trouble);
+            return publishing.await;
+        }
     }
 }
 

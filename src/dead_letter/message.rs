@@ -13,6 +13,8 @@ use crate::record::TopicPartition;
 pub(crate) enum DeadLetterMessage {
     /// Publish a dead letter; its record is settled once the broker acknowledges it.
     Publish(Box<Job>),
+    /// Dead letters under way are not acknowledged yet, and this is why.
+    Delayed { target: Target, partition: TopicPartition, error: BrokerError, waiting: usize },
     /// An attempt to publish ended.
     Published { target: Target, jobs: Vec<Job>, outcome: Outcome },
     /// A wait before publishing again is over.

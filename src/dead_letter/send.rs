@@ -80,6 +80,12 @@ impl Publisher {
         }
     }
 
+    /// Why dead letters of a target that are under way are not acknowledged yet, where that is known, and where they go.
+    pub(super) fn trouble(&self, target: &Target) -> Option<(TopicPartition, BrokerError)> {
+        let partition = self.partition(target);
+        self.produce.trouble(&partition).map(|error| (partition, error))
+    }
+
     /// Where dead letters of a target go, as far as the topic is known.
     fn partition(&self, target: &Target) -> TopicPartition {
         let partitions = self.keeper.known(&target.topic).unwrap_or(i32::MAX);

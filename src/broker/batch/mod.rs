@@ -27,7 +27,7 @@ mod writer;
 pub(crate) use aborted::AbortedTransaction;
 pub use codec::Compression;
 pub(crate) use damage::{Damage, DamageKind};
-pub(crate) use decode::{Decoded, Decoding, decode};
+pub(crate) use decode::{Decoding, decode};
 pub(crate) use encode::{encode, size_bound, stamp};
 #[cfg(feature = "embedded")]
 pub(crate) use header::{BatchError, BatchHeader};
@@ -38,6 +38,6 @@ pub use records::StoredRecord;
 #[cfg(feature = "embedded")]
 pub(crate) use records::raw_records;
 pub(crate) use run::Share;
-pub(crate) use scan::{Scan, scan};
+pub(crate) use scan::scan;
 #[cfg(feature = "embedded")]
 pub use writer::BatchWriter;

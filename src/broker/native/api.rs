@@ -5,7 +5,7 @@ use kafka_protocol::messages::{
     DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeConfigsRequest, DescribeGroupsRequest,
     FetchRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, ListGroupsRequest,
     ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
-    ProduceRequest,
+    ProduceRequest, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -38,13 +38,19 @@ pub(super) fn decode<R: Api>(mut frame: Bytes, version: i16) -> Result<R::Respon
 
 macro_rules! api {
     ($request:ident $name:literal, $min:literal to $max:literal: $($field:expr),* $(,)?) => {
+        api! { $request $name, $min to $max, throttled by |answer| answer.throttle_time_ms; $($field),* }
+    };
+    (
+        $request:ident $name:literal, $min:literal to $max:literal,
+        throttled by |$answer:ident| $throttle:expr; $($field:expr),* $(,)?
+    ) => {
         impl Api for $request {
             const NAME: &'static str = $name;
             const SPOKEN: VersionRange = VersionRange { min: $min, max: $max };
             const ANSWER: &'static [Field] = &[$($field),*];
 
-            fn throttle(answer: &Self::Response) -> i32 {
-                answer.throttle_time_ms
+            fn throttle($answer: &Self::Response) -> i32 {
+                $throttle
             }
         }
     };
@@ -271,6 +277,20 @@ api! { InitProducerIdRequest "InitProducerId", 0 to 4:
     int16(0),
     int64(0),
     int16(0),
+}
+
+// Version 0 would be followed by bare messages without a header.
+api! { SaslHandshakeRequest "SaslHandshake", 1 to 1, throttled by |_answer| 0;
+    int16(0),
+    texts(0),
+}
+
+// Version 1 brought the session's lifetime.
+api! { SaslAuthenticateRequest "SaslAuthenticate", 0 to 2, throttled by |_answer| 0;
+    int16(0),
+    text(0),
+    blob(0),
+    int64(1),
 }
 
 #[cfg(test)]

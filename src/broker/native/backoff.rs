@@ -16,6 +16,8 @@ struct Failing {
     /// How often in a row.
     times: u32,
     not_before: Instant,
+    /// Why, the last time.
+    cause: String,
 }
 
 impl Backoffs {
@@ -29,16 +31,22 @@ impl Backoffs {
         self.failing.get(address).map(|failing| failing.not_before)
     }
 
+    /// Why the last attempt to connect to `address` failed, if it did.
+    pub(super) fn cause(&self, address: &str) -> Option<&str> {
+        self.failing.get(address).map(|failing| failing.cause.as_str())
+    }
+
     /// Notes an attempt that succeeded.
     pub(super) fn succeeded(&mut self, address: &str) {
         self.failing.remove(address);
     }
 
     /// Notes an attempt that failed at `now`. `random` is even in 0.0 to 1.0.
-    pub(super) fn failed(&mut self, address: &str, now: Instant, random: f64) {
+    pub(super) fn failed(&mut self, address: &str, cause: String, now: Instant, random: f64) {
         let times = self.failing.get(address).map_or(0, |failing| failing.times);
         let wait = wait(self.first, self.most, times, random);
-        self.failing.insert(address.to_owned(), Failing { times: times.saturating_add(1), not_before: now + wait });
+        let failing = Failing { times: times.saturating_add(1), not_before: now + wait, cause };
+        self.failing.insert(address.to_owned(), failing);
     }
 
     /// Forgets addresses.
@@ -69,13 +77,14 @@ mod tests {
         let now = Instant::now();
         assert_eq!(backoffs.not_before("a"), None);
         for millis in [50, 100, 200, 400, 800, 1_000, 1_000] {
-            backoffs.failed("a", now, 0.5);
+            backoffs.failed("a", "refused".to_owned(), now, 0.5);
             assert_eq!(backoffs.not_before("a"), Some(now + Duration::from_millis(millis)));
         }
         assert_eq!(backoffs.not_before("b"), None);
+        assert_eq!(backoffs.cause("a"), Some("refused"));
         backoffs.succeeded("a");
-        assert_eq!(backoffs.not_before("a"), None);
-        backoffs.failed("a", now, 0.5);
+        assert_eq!((backoffs.not_before("a"), backoffs.cause("a")), (None, None));
+        backoffs.failed("a", "refused".to_owned(), now, 0.5);
         assert_eq!(backoffs.not_before("a"), Some(now + FIRST));
     }
 

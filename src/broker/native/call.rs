@@ -97,6 +97,14 @@ impl Call {
         BrokerError::Connection { doing: self.doing.to_string(), cause: cause.to_string() }
     }
 
+    pub(super) fn tls(&self, cause: impl ToString) -> BrokerError {
+        BrokerError::Tls { doing: self.doing.to_string(), cause: cause.to_string() }
+    }
+
+    pub(super) fn authentication(&self, cause: impl ToString) -> BrokerError {
+        BrokerError::Authentication { doing: self.doing.to_string(), cause: cause.to_string() }
+    }
+
     pub(super) fn malformed(&self, cause: impl ToString) -> BrokerError {
         BrokerError::Malformed { doing: self.doing.to_string(), cause: cause.to_string() }
     }

@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::connector::Connector;
 use super::leaders::Leaders;
 use super::pool::{Link, NoConnection, Opened, Pool};
+use super::protection::Protection;
 use super::refresh::Refreshes;
 use super::topics;
 use crate::broker::{BrokerError, ConnectionSettings};
@@ -34,6 +35,7 @@ pub(super) struct Cluster {
     pub(super) leaders: Leaders,
     pub(super) refreshes: Refreshes,
     connector: Arc<dyn Connector>,
+    protection: Protection,
     pool: Arc<Pool>,
     state: Mutex<State>,
     /// For the tasks that this starts.
@@ -56,6 +58,7 @@ impl Cluster {
             leaders: Leaders::new(settings.metadata_max_age),
             refreshes: Refreshes::default(),
             connector,
+            protection: Protection::new(&settings),
             pool: Arc::new(Pool::new(&settings)),
             state: Mutex::default(),
             me: me.clone(),
@@ -81,7 +84,10 @@ impl Cluster {
                     causes.push(format!("{address}: {error}"));
                     refused.get_or_insert(error);
                 }
-                Err(_) => causes.push(format!("{address}: {}", no_connection_within(share))),
+                Err(_) => {
+                    let cause = self.pool.failure(address).unwrap_or_else(|| no_connection_within(share));
+                    causes.push(format!("{address}: {cause}"));
+                }
             }
         }
         // What somebody must change says more than that others cannot be reached.
@@ -139,7 +145,11 @@ impl Cluster {
             // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
             Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(format!("{address}: {cause}"))),
             Ok(Err(NoConnection::ForGood(error))) => Err(error),
-            Err(_) => Err(call.timeout()),
+            // Out of time while waiting for another attempt: why there must be one says more.
+            Err(_) => match self.pool.failure(address) {
+                Some(cause) => Err(call.connection(format!("{address}: {cause}"))),
+                None => Err(call.timeout()),
+            },
         }
     }
 
@@ -157,13 +167,15 @@ impl Cluster {
         let within = self.settings.connect_timeout;
         let call = Call::new(format!("connecting to {address}"), within);
         let handshake = async {
-            let stream = self.connector.open(address.to_owned()).await.map_err(|error| broken(&call, error))?;
-            let connection = Arc::new(Connection::open(stream, &self.settings, &call).await?);
+            let (connector, settings) = (&*self.connector, &self.settings);
+            let connection = Arc::new(self.protection.open(connector, address, settings, &call).await?);
             if purpose == Purpose::Control {
                 // Before anybody commits offsets over it: the address may lead to another cluster by now.
                 match topics::ask(self, &connection, &call, &[]).await {
                     Ok(_) => {}
-                    Err(Failed::ForNow(error) | Failed::ForGood(error)) => return Err(error),
+                    Err(Failed::ForNow(error) | Failed::ForGood(error)) => {
+                        return Err(self.protection.refusal(error, connector, address, settings, &call).await);
+                    }
                 }
             }
             Ok(connection)
@@ -221,14 +233,6 @@ impl Cluster {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Held for short, consistent changes only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a connector's error says: errors of ours that it carries stay what they are.
-fn broken(call: &Call, error: std::io::Error) -> BrokerError {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<BrokerError>()) {
-        Some(ours) => ours.clone(),
-        None => call.connection(error),
     }
 }
 

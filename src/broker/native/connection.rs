@@ -11,8 +11,10 @@ use super::api::{Api, decode};
 use super::call::Call;
 use super::connector::Stream;
 use super::pending::Pending;
+use super::sasl::{Session, Turn};
 use super::transport::{Outgoing, serve};
 use super::versions::{Greeting, Versions, greeting, question};
+use crate::broker::security::Sasl;
 use crate::broker::{BrokerError, ConnectionSettings};
 
 /// How many requests may wait to be written.
@@ -28,6 +30,8 @@ pub(super) struct Connection {
     pending: Arc<Pending>,
     next_id: AtomicI32,
     versions: Versions,
+    /// Who this connection is authenticated as; `None` without SASL.
+    session: Option<Session>,
 }
 
 impl Connection {
@@ -47,14 +51,26 @@ impl Connection {
             pending,
             next_id: AtomicI32::new(0),
             versions: Versions::default(),
+            session: None,
         };
         connection.versions = connection.ask_versions(call).await?;
         Ok(connection)
     }
 
+    /// Authenticates, and does so again whenever the session is about to end.
+    pub(super) async fn authenticate(&mut self, sasl: &Sasl, call: &Call) -> Result<(), BrokerError> {
+        self.session = Some(Session::begin(self, sasl, call).await?);
+        Ok(())
+    }
+
     /// Whether the connection can take no more requests.
     pub(super) fn is_closed(&self) -> bool {
         self.pending.is_closed()
+    }
+
+    /// Orders connections by how soon one may expect an answer.
+    pub(super) fn load(&self) -> (bool, usize) {
+        self.pending.load()
     }
 
     /// Ends the connection; what is under way fails with `cause`.
@@ -79,7 +95,31 @@ impl Connection {
         version: i16,
         request: &R,
     ) -> Result<R::Response, BrokerError> {
-        let frame = self.exchange(call, version, request).await?;
+        let turn = match &self.session {
+            Some(session) => Some(session.turn(self, call).await?),
+            None => None,
+        };
+        self.ask(call, version, request, turn).await
+    }
+
+    /// Sends a request of those that authenticate, which wait for no session.
+    pub(super) async fn call_outside_session<R: Api>(
+        &self,
+        call: &Call,
+        request: &R,
+    ) -> Result<R::Response, BrokerError> {
+        let version = self.version::<R>(call)?;
+        self.ask(call, version, request, None).await
+    }
+
+    async fn ask<R: Api>(
+        &self,
+        call: &Call,
+        version: i16,
+        request: &R,
+        turn: Option<Turn<'_>>,
+    ) -> Result<R::Response, BrokerError> {
+        let frame = self.exchange(call, version, request, turn).await?;
         let answer = decode::<R>(frame, version).map_err(|cause| call.malformed(cause))?;
         self.throttle(R::throttle(&answer));
         Ok(answer)
@@ -94,7 +134,7 @@ impl Connection {
     async fn ask_versions(&self, call: &Call) -> Result<Versions, BrokerError> {
         let mut version = <kafka_protocol::messages::ApiVersionsRequest as Api>::SPOKEN.max;
         loop {
-            let frame = self.exchange(call, version, &question(version)).await?;
+            let frame = self.exchange(call, version, &question(version), None).await?;
             match greeting(frame, version).map_err(|cause| call.malformed(cause))? {
                 Greeting::Speaks(versions) => return Ok(versions),
                 // Lower each time.
@@ -104,14 +144,21 @@ impl Connection {
         }
     }
 
-    /// Sends one request and waits for the frame of its answer.
-    async fn exchange<R: Api>(&self, call: &Call, version: i16, request: &R) -> Result<Bytes, BrokerError> {
+    /// Sends one request and waits for the frame of its answer. The turn is over once it is handed over.
+    async fn exchange<R: Api>(
+        &self,
+        call: &Call,
+        version: i16,
+        request: &R,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Bytes, BrokerError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let frame = self.encode(call, id, version, request)?;
         let answer = self.pending.expect(id).map_err(|cause| call.connection(cause))?;
         let exchange = async {
             // A failed send means that the task ended, which fails the answer with the reason.
             let _ = self.outgoing.send(Outgoing { id, frame }).await;
+            drop(turn);
             answer.await
         };
         match call.bound(exchange).await {

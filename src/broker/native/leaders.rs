@@ -66,14 +66,6 @@ impl Leaders {
         })
     }
 
-    /// How many partitions a topic has, as last told.
-    pub(super) fn partitions(&self, topic: &str) -> Option<Result<usize, ErrorCode>> {
-        let mut topics = self.lock();
-        let topic = topics.get_mut(topic)?;
-        topic.used = Instant::now();
-        Some(topic.partitions.as_ref().map(HashMap::len).map_err(|code| *code))
-    }
-
     /// When metadata last told of a topic.
     pub(super) fn learned(&self, topic: &str) -> Option<Instant> {
         self.lock().get(topic).map(|topic| topic.learned)

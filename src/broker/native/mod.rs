@@ -34,8 +34,15 @@ mod offsets;
 mod pending;
 mod pool;
 mod produce;
+mod protection;
 mod refresh;
+mod sasl;
 mod shape;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
 mod topics;
 mod transport;
 mod versions;
@@ -62,16 +69,20 @@ pub struct Native {
 /// Connects over TCP. Each bootstrap address is tried once, in order; the first that answers is used.
 ///
 /// # Errors
-/// [`BrokerError::Unreachable`], which names each address and what went wrong there, if none answers.
+/// [`BrokerError::Unreachable`], which names each address and what went wrong there, if none answers;
+/// [`BrokerError::Tls`] or [`BrokerError::Authentication`], if one does and refuses; [`BrokerError::Config`] for settings
+/// of [security](super::security) that cannot be used.
 pub async fn connect(settings: ConnectionSettings) -> Result<Native, BrokerError> {
     connect_with(settings, Arc::new(Tcp)).await
 }
 
-/// Connects like [`connect`], over streams that `connector` opens: pipes in memory, tunnels, TLS.
+/// Connects like [`connect`], over streams that `connector` opens: pipes in memory, tunnels. TLS, if
+/// it is set, goes over them.
 ///
 /// # Errors
 /// As for [`connect`].
 pub async fn connect_with(settings: ConnectionSettings, connector: Arc<dyn Connector>) -> Result<Native, BrokerError> {
+    settings.security.validate()?;
     let timeout = settings.request_timeout;
     let native = Native { cluster: Cluster::new(settings, connector), runtime: Handle::current() };
     let call = Call::new("connecting", timeout);

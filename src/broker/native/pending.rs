@@ -92,6 +92,13 @@ impl Pending {
         self.lock().muted_until.filter(|until| *until > Instant::now())
     }
 
+    /// How long it would take until something sent now is answered, as far as one can tell: whether it waits for the end
+    /// of throttling, and how many answers come before.
+    pub(super) fn load(&self) -> (bool, usize) {
+        let state = self.lock();
+        (state.muted_until.is_some_and(|until| until > Instant::now()), state.answers.len())
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.lock().closed.is_some()
     }

@@ -48,14 +48,14 @@ impl Pool {
         Self { state: Mutex::new(State { links: HashMap::new(), backoffs }) }
     }
 
-    /// Any open connection for `purpose`.
+    /// The open connection for `purpose` that has least to do.
     pub(super) fn open(&self, purpose: Purpose) -> Option<Arc<Connection>> {
         let state = self.lock();
         let open = |(key, link): (&(String, Purpose), &Link)| match link {
             Link::Open(connection) if key.1 == purpose && !connection.is_closed() => Some(Arc::clone(connection)),
             _ => None,
         };
-        state.links.iter().find_map(open)
+        state.links.iter().filter_map(open).min_by_key(|connection| connection.load())
     }
 
     /// The connection to `address` for `purpose`: the one that is there, or on its way, else the one that `open` makes, once
@@ -94,6 +94,11 @@ impl Pool {
         Link::Opening(opening)
     }
 
+    /// Why the last attempt to connect to `address` failed, if it did.
+    pub(super) fn failure(&self, address: &str) -> Option<String> {
+        self.lock().backoffs.cause(address).map(str::to_owned)
+    }
+
     /// Orders addresses by when they may be connected to; among equals the order stays.
     pub(super) fn order(&self, addresses: &mut [String]) {
         let (state, now) = (self.lock(), Instant::now());
@@ -114,8 +119,12 @@ impl Pool {
                 state.backoffs.succeeded(&key.0);
                 state.links.insert(key, Link::Open(Arc::clone(connection)));
             }
-            Err(_) => {
-                state.backoffs.failed(&key.0, Instant::now(), rand::random());
+            Err(failed) => {
+                let cause = match failed {
+                    NoConnection::ForNow(cause) => cause.clone(),
+                    NoConnection::ForGood(error) => error.to_string(),
+                };
+                state.backoffs.failed(&key.0, cause, Instant::now(), rand::random());
                 state.links.remove(&key);
             }
         }

@@ -8,6 +8,8 @@ mod transactions;
 
 use bytes::Bytes;
 
+use super::decode::Decoded;
+use super::scan::Scan;
 use super::*;
 use crate::record::{Record, RecordBatch, TopicPartition};
 

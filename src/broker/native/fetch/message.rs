@@ -34,6 +34,15 @@ pub(super) enum Then {
     End,
     /// It goes on at this time; with metadata of after its failure where that is `stale`.
     Again { due: Instant, stale: bool },
-    /// The broker says that its offset is not in the log.
-    JudgeRange,
+    /// Its leader is to be asked whether it can go on.
+    Doubt(Doubt),
+}
+
+/// What a broker said that would end a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// The offset is not in the log.
+    OutOfRange,
+    /// The log was cut back, and differs from here on from what was read.
+    Truncated { diverged_at: i64 },
 }

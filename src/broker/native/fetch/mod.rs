@@ -9,13 +9,13 @@
 mod answer;
 mod backoff;
 mod broker;
+mod doubts;
 mod epochs;
 mod intake;
 mod manager;
 mod message;
 mod placing;
 mod position;
-mod range;
 mod reading;
 mod request;
 mod session;

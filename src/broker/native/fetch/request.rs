@@ -11,13 +11,11 @@ use crate::broker::{ConnectionSettings, ReadIsolation};
 pub(super) const TOPIC_IDS_SINCE: i16 = 13;
 /// The version from which on the broker compares the epoch of what was fetched with its log.
 pub(super) const FETCHED_EPOCH_SINCE: i16 = 12;
-/// What an answer needs beside its records, generously.
-const OVERHEAD: usize = 1 << 20;
 
 /// Writes the request of a version.
 pub(super) fn request(plan: Plan, settings: &ConnectionSettings, wait: Duration, version: i16) -> FetchRequest {
-    // An answer above the connection's limit would never arrive.
-    let most = i32::try_from(settings.max_response_bytes.saturating_sub(OVERHEAD)).unwrap_or(i32::MAX);
+    // An answer above the connection's limit would never arrive, and it holds more than records.
+    let most = i32::try_from(settings.max_response_bytes / 2).unwrap_or(i32::MAX);
     FetchRequest::default()
         .with_max_wait_ms(i32::try_from(wait.as_millis()).unwrap_or(i32::MAX))
         .with_min_bytes(settings.fetch_min_bytes)

@@ -10,7 +10,7 @@ use super::answer::{Verdict, judge};
 use super::backoff;
 use super::broker::Held;
 use super::intake::Chunk;
-use super::message::Then;
+use super::message::{Doubt, Then};
 use super::reading::Reading;
 use crate::broker::batch::{AbortedTransaction, scan};
 use crate::broker::{BrokerError, ConnectionSettings, ErrorCode, ReadIsolation, SourceProblem};
@@ -36,7 +36,7 @@ pub(super) fn sort(
         .values()
         .filter_map(|held| Some((held.reading.topic_id?, held.reading.partition.shared_topic())))
         .collect();
-    let mut sorted = Sorted::default();
+    let (mut sorted, now) = (Sorted::default(), Instant::now());
     for topic in answer.responses {
         let name = if topic.topic_id.is_nil() {
             Some(Arc::from(&*topic.topic.0))
@@ -54,6 +54,7 @@ pub(super) fn sort(
             match take(&mut held.reading, data, settings) {
                 Ok(chunk) => {
                     held.answered = true;
+                    held.heard = now;
                     if let Some(chunk) = chunk {
                         held.undecoded = chunk.records.len();
                         held.served = turn;
@@ -68,6 +69,7 @@ pub(super) fn sort(
         // What was asked for and is not in the answer has no news.
         if held.asked.take() == Some(held.reading.position.offset) {
             held.answered = true;
+            held.heard = now;
             held.reading.succeeded();
         }
     }
@@ -84,7 +86,7 @@ fn take(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
             reading.failed(reading.response(code));
             return Err(Then::Again { due: Instant::now() + backoff::LONGEST, stale: true });
         }
-        Verdict::OutOfRange => return Err(Then::JudgeRange),
+        Verdict::OutOfRange => return Err(Then::Doubt(Doubt::OutOfRange)),
         Verdict::Unsupported => {
             let remedy = format!(
                 "the broker answered {code}: it cannot send what lies there to a client of this version; update the broker"
@@ -100,9 +102,7 @@ fn take(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
 fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSettings) -> Result<Option<Chunk>, Then> {
     let asked = reading.position.offset;
     if data.diverging_epoch.end_offset >= 0 {
-        let diverged_at = data.diverging_epoch.end_offset.min(asked);
-        reading.stop(SourceProblem::LogTruncated { asked, diverged_at });
-        return Err(Then::End);
+        return Err(Then::Doubt(Doubt::Truncated { diverged_at: data.diverging_epoch.end_offset.min(asked) }));
     }
     reading.unvalidated = false;
     let records = data.records.unwrap_or_default();

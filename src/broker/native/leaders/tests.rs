@@ -32,7 +32,6 @@ fn leaders_are_told_by_topic_and_partition() {
     assert_eq!(leader(&leaders, "orders"), None);
     leaders.learn(&told("orders", 1, 7, 3));
     assert_eq!(leader(&leaders, "orders"), Some(Ok((7, 3))));
-    assert_eq!(leaders.partitions("orders"), Some(Ok(1)));
     let missing = leaders.of(&TopicPartition::new("orders", 1));
     assert_eq!(missing, Some(Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)));
     leaders.learn(&told("orders", 1, -1, 4));

@@ -11,6 +11,7 @@ use super::fate::Fate;
 use super::line::{Call, Done, Limits};
 use super::peer::{self, Item, Settled};
 use super::slot::{Leadership, Slot};
+use super::troubles::Troubles;
 use super::{Reply, identity};
 use crate::broker::BrokerError;
 use crate::record::{ProducerRecord, TopicPartition};
@@ -38,6 +39,7 @@ pub(super) enum Input {
 pub(super) struct Driver {
     cluster: Arc<Cluster>,
     limits: Limits,
+    troubles: Arc<Troubles>,
     slots: Vec<Slot>,
     by_partition: HashMap<TopicPartition, usize>,
     /// The slots that have something to do.
@@ -55,13 +57,14 @@ struct Peer {
 }
 
 impl Driver {
-    pub(super) fn new(cluster: Arc<Cluster>) -> Self {
+    pub(super) fn new(cluster: Arc<Cluster>, troubles: Arc<Troubles>) -> Self {
         let settings = &cluster.settings.produce;
         let limits =
             Limits { batch_bytes: settings.batch_bytes, linger: settings.linger, numbered: settings.idempotence };
         Self {
             cluster,
             limits,
+            troubles,
             slots: Vec::new(),
             by_partition: HashMap::new(),
             active: Vec::new(),
@@ -172,8 +175,10 @@ impl Driver {
         let mut ready: HashMap<i32, Vec<usize>> = HashMap::new();
         let slots = &mut self.slots;
         self.active.retain(|index| {
-            slots[*index].active = !slots[*index].line.is_idle();
-            slots[*index].active
+            let slot = &mut slots[*index];
+            slot.active = !slot.line.is_idle();
+            slot.tell_trouble(&self.troubles);
+            slot.active
         });
         for place in 0..self.active.len() {
             let index = self.active[place];

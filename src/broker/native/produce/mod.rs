@@ -12,6 +12,7 @@ mod line;
 mod peer;
 mod request;
 mod slot;
+mod troubles;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 
 use self::driver::Driver;
 use self::line::Call;
+use self::troubles::Troubles;
 use super::cluster::Cluster;
 use crate::broker::batch::size_bound;
 use crate::broker::{BoxFuture, BrokerError, ErrorCode, Produce};
@@ -38,14 +40,16 @@ pub(super) struct Producer {
     /// Holds no more than one entry for each call.
     calls: mpsc::UnboundedSender<(TopicPartition, Call<ProducerRecord, Reply>)>,
     delivery_timeout: std::time::Duration,
+    troubles: Arc<Troubles>,
 }
 
 impl Producer {
     pub(super) fn new(cluster: Arc<Cluster>, runtime: Handle) -> Self {
         let (calls, queue) = mpsc::unbounded_channel();
         let delivery_timeout = cluster.settings.produce.delivery_timeout;
-        runtime.spawn(Driver::new(cluster).run(queue));
-        Self { calls, delivery_timeout }
+        let troubles = Arc::new(Troubles::default());
+        runtime.spawn(Driver::new(cluster, Arc::clone(&troubles)).run(queue));
+        Self { calls, delivery_timeout, troubles }
     }
 }
 
@@ -80,5 +84,9 @@ impl Produce for Producer {
                 Err(_) => Err(BrokerError::Closed { doing }),
             }
         })
+    }
+
+    fn trouble(&self, partition: &TopicPartition) -> Option<BrokerError> {
+        self.troubles.of(partition)
     }
 }

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use super::Reply;
 use super::fate::is_about_leader;
 use super::line::{Done, Limits, Line};
+use super::troubles::Troubles;
 use crate::broker::{BrokerError, ErrorCode};
 use crate::record::{ProducerRecord, TopicPartition};
 
@@ -24,6 +25,8 @@ pub(super) struct Slot {
     unknown_since: Option<Instant>,
     /// Whether the driver looks at it.
     pub(super) active: bool,
+    /// Whether it is told that its records wait because of a failure.
+    troubled: bool,
 }
 
 /// How far the leader known is to be believed.
@@ -46,6 +49,7 @@ impl Slot {
             leader: Leadership::Believed,
             unknown_since: None,
             active: false,
+            troubled: false,
         }
     }
 
@@ -77,6 +81,15 @@ impl Slot {
         } else {
             self.line.give_up(&error)
         }
+    }
+
+    /// Tells whether, and why, its records wait.
+    pub(super) fn tell_trouble(&mut self, troubles: &Troubles) {
+        let trouble = self.line.cause().filter(|_| self.active);
+        if self.troubled || trouble.is_some() {
+            troubles.set(&self.partition, trouble);
+        }
+        self.troubled = trouble.is_some();
     }
 
     /// Takes note of an error of a batch: it may be that the leader has moved.

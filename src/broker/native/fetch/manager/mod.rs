@@ -1,3 +1,5 @@
+mod metadata;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,15 +9,14 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use super::super::call::Call;
-use super::super::cluster::Cluster;
-use super::super::leaders::Leader;
 use super::backoff;
 use super::broker::BrokerLoop;
-use super::message::{Command, Order, Report, Then};
+use super::doubts;
+use super::message::{Command, Doubt, Order, Report, Then};
 use super::placing::{Place, place};
-use super::range;
 use super::reading::Reading;
+use crate::broker::native::cluster::Cluster;
+use crate::broker::native::leaders::Leader;
 use crate::broker::{BoxFuture, BrokerError, SourceProblem};
 use crate::record::TopicPartition;
 
@@ -153,7 +154,7 @@ impl Manager {
                     // Nobody may remove the partition for long: its feed is not to be kept for that.
                     Then::End => reading.outlet.shut(),
                     Then::Again { due, stale } => self.wait(reading, due, stale.then(Instant::now)),
-                    Then::JudgeRange => self.judge_range(reading),
+                    Then::Doubt(doubt) => self.resolve(reading, doubt),
                 }
             }
         }
@@ -171,10 +172,10 @@ impl Manager {
         }
     }
 
-    fn judge_range(&self, mut reading: Reading) {
+    fn resolve(&self, mut reading: Reading, doubt: Doubt) {
         let (cluster, sender) = (Arc::clone(&self.cluster), self.sender.clone());
         tokio::spawn(async move {
-            let then = range::judge(cluster, &mut reading).await;
+            let then = doubts::resolve(cluster, &mut reading, doubt).await;
             let _ = sender.send(Report::Back { broker: None, reading, then });
         });
     }
@@ -253,56 +254,6 @@ impl Manager {
         one.readings += 1;
         // A loop ends only after this end of its inbox is dropped.
         let _ = one.inbox.send(Order::Read(reading));
-    }
-
-    fn refresh(&mut self, topics: Vec<String>) {
-        self.asked = Instant::now();
-        let cluster = Arc::clone(&self.cluster);
-        let call = Call::new(format!("reading metadata of {}", topics.join(", ")), cluster.settings.request_timeout);
-        self.refreshing = Some(Box::pin(async move { cluster.refresh(&call, &topics).await }));
-    }
-
-    /// Metadata has come, or not.
-    fn learn(&mut self, result: Result<(), BrokerError>) {
-        self.refreshing = None;
-        let (now, asked, leaders) = (Instant::now(), self.asked, &self.cluster.leaders);
-        let error = match result {
-            Ok(()) => {
-                let doing = "reading metadata".to_owned();
-                BrokerError::Malformed { doing, cause: "the topic is missing in the answer".to_owned() }
-            }
-            Err(error) => error,
-        };
-        let unanswered = |waiting: &&mut Waiting| {
-            let Waiting { reading, due, fresh, .. } = &**waiting;
-            *due <= now
-                && fresh.is_some_and(|fresh| fresh <= asked)
-                && place(leaders, &reading.partition, reading.topic_id, *fresh) == Place::Ask
-        };
-        let unanswered: Vec<_> = self.waiting.iter_mut().filter(unanswered).collect();
-        let failures = unanswered.iter().map(|waiting| waiting.reading.failures).max().unwrap_or(0).saturating_add(1);
-        // One pause for all, so that they ask together.
-        let due = now + backoff::pause(failures, rand::random());
-        for waiting in unanswered {
-            waiting.reading.failures = failures;
-            waiting.reading.tell_failure(error.clone());
-            waiting.due = due;
-        }
-        self.compare();
-    }
-
-    /// Takes back what metadata shows to be elsewhere, or to be another topic.
-    fn compare(&self) {
-        for (partition, placed) in &self.placed {
-            let Some(Ok(leader)) = self.cluster.leaders.of(partition) else { continue };
-            let other = matches!((placed.topic_id, leader.topic_id), (Some(known), Some(found)) if known != found);
-            if !other && leader.broker == placed.broker {
-                continue;
-            }
-            if let Some(one) = self.loops.get(&placed.broker) {
-                let _ = one.inbox.send(Order::GiveBack(partition.clone()));
-            }
-        }
     }
 }
 
