@@ -59,12 +59,7 @@ impl<F: FnMut(&[u8]) -> SaslAuthenticateResponse> Broker<F> {
         }
     }
 
-    fn answer<R>(
-        &mut self,
-        frame: &mut Bytes,
-        version: i16,
-        make: impl FnOnce(&mut Self, R) -> R::Response,
-    ) -> Bytes
+    fn answer<R>(&mut self, frame: &mut Bytes, version: i16, make: impl FnOnce(&mut Self, R) -> R::Response) -> Bytes
     where
         R: Request + Decodable,
         R::Response: Encodable,
