@@ -6,6 +6,7 @@
 mod admin;
 mod fixture;
 mod gaps;
+mod groups;
 mod offsets;
 mod outages;
 mod pipes;
@@ -60,6 +61,9 @@ both_planes! {
         a_broker_that_never_answers_is_an_error_in_time,
         the_second_bootstrap_address_is_used,
         calls_work_from_a_runtime_without_io,
+    }
+    groups {
+        members_and_their_partitions_are_told_of_either_protocol,
     }
     offsets {
         commits_are_fetched_with_their_metadata,
