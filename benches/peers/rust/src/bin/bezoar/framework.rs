@@ -19,10 +19,8 @@ type Total = Arc<Mutex<Tally>>;
 pub async fn consume(job: &Job, ports: Ports) -> Result<()> {
     let total = Total::default();
     let counted = Arc::clone(&total);
-    let builder = builder(job, ports).topic(job.topic.as_str(), Raw, move || CountBytes {
-        tally: Tally::default(),
-        total: Arc::clone(&counted),
-    });
+    let builder = builder(job, ports)
+        .topic(job.topic.as_str(), Raw, move || CountBytes { tally: Tally::default(), total: Arc::clone(&counted) });
     run(builder, total).await
 }
 
