@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::message::{ClassifierMessage, Verdict};
@@ -5,10 +7,12 @@ use super::{Rules, publishing};
 use crate::policy::Policies;
 
 /// Sorts failures into categories and decides by their policies. It keeps no state: attempts are counted where the
-/// record waits, by partition and offset, so that one partition never disturbs another's.
+/// record waits, by partition and offset, so that one partition never disturbs another's. So there may be several: each
+/// lane has one, and the control plane has one.
+#[derive(Clone)]
 pub(crate) struct ClassifierActor {
     pub(crate) policies: Policies,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]

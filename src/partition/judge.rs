@@ -190,7 +190,7 @@ fn hand_over(
     };
     ownership.dead_letter_sent();
     context.dead_letters.cast(DeadLetterMessage::Publish(Box::new(job))).map_err(|_| {
-        ownership.dead_letter_settled();
+        ownership.dead_letters_settled(1);
         PartitionError::Infrastructure { reason: "the dead-letter actor is gone".to_owned() }
     })
 }
