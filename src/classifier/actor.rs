@@ -37,13 +37,9 @@ impl Actor for ClassifierActor {
                 let category = self.rules.classify(&evidence);
                 let policy = self.policies.policy(category);
                 let decision = self.policies.decide(category, attempt, evidence.retry_after, rand::random());
-                let _ = reply.send(Verdict {
-                    category,
-                    decision,
-                    max_attempts: policy.retries.saturating_add(1),
-                    alert: policy.alert,
-                    page: policy.page,
-                });
+                let max_attempts = policy.retries.saturating_add(1);
+                let verdict = Verdict { category, decision, max_attempts, alert: policy.alert, page: policy.page };
+                let _ = reply.send((verdict, evidence));
             }
             ClassifierMessage::JudgePublishing { error, batch, rung, failures, reply } => {
                 let _ = reply.send(publishing::judge(&error, batch, rung, failures, rand::random()));

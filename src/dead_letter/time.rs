@@ -1,11 +1,31 @@
-use chrono::{DateTime, Datelike, SecondsFormat};
+use std::fmt::{self, Write};
+
+use chrono::{DateTime, Datelike, Timelike};
 
 /// Milliseconds since the Unix epoch as RFC 3339 in UTC. A record's timestamp can be any number: outside the years that
 /// the format knows it stays a decimal number.
 pub(super) fn text(millis: i64) -> String {
+    let mut text = String::with_capacity(24);
+    // Writing to a string cannot fail.
+    let _ = put(&mut text, millis);
+    text
+}
+
+/// Writes what [`text`] returns.
+pub(super) fn put(to: &mut impl Write, millis: i64) -> fmt::Result {
     match DateTime::from_timestamp_millis(millis) {
-        Some(time) if (0..=9999).contains(&time.year()) => time.to_rfc3339_opts(SecondsFormat::Millis, true),
-        _ => millis.to_string(),
+        Some(time) if (0..=9999).contains(&time.year()) => write!(
+            to,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+            time.year(),
+            time.month(),
+            time.day(),
+            time.hour(),
+            time.minute(),
+            time.second(),
+            time.timestamp_subsec_millis()
+        ),
+        _ => write!(to, "{millis}"),
     }
 }
 

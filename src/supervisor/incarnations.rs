@@ -172,7 +172,7 @@ impl SupervisorActor {
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         self.planes.lanes()[lane].spawn(async move {
             // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
-            let judging = Guarded::new(judge(&context, &ownership, &record, evidence, backtrace));
+            let judging = Guarded::new(judge(&context, &ownership, &record, Box::new(evidence), backtrace));
             let judged = judging.await.unwrap_or_else(|report| {
                 let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
                 Err(PartitionError::Infrastructure { reason })
