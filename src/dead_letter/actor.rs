@@ -30,7 +30,7 @@ pub(crate) struct DeadLetterState {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Box<Job>>,
     /// Whether a batch is in flight, or a wait before the next attempt goes on.
     busy: bool,
     /// How many attempts in a row have failed.
@@ -71,7 +71,7 @@ impl Actor for DeadLetterActor {
             DeadLetterMessage::Publish(job) => {
                 let source_partition = job.ownership.partition.partition();
                 let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(*job);
+                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
                 target
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
@@ -129,7 +129,7 @@ impl DeadLetterActor {
         myself: &ActorRef<DeadLetterMessage>,
         state: &mut DeadLetterState,
         target: &Target,
-        jobs: Vec<Job>,
+        jobs: Vec<Box<Job>>,
         outcome: Outcome,
     ) {
         let Some(queue) = state.queues.get_mut(target) else { return };
@@ -159,7 +159,7 @@ impl DeadLetterActor {
     }
 
     /// Tells of an acknowledged dead letter. Its record is settled afterwards: what follows may depend on what is told.
-    fn acknowledged(&self, job: Job, partition: &TopicPartition, offset: i64) {
+    fn acknowledged(&self, job: Box<Job>, partition: &TopicPartition, offset: i64) {
         let context = job.letter.context;
         let (record, category) = (context.source, context.category);
         let alert = (job.alert || job.page).then(|| (record.clone(), context.message.clone()));
@@ -191,10 +191,10 @@ impl DeadLetterActor {
         &self,
         queue: &mut Queue,
         partition: TopicPartition,
-        mut jobs: Vec<Job>,
+        mut jobs: Vec<Box<Job>>,
         error: &BrokerError,
         verdict: PublishVerdict,
-    ) -> Vec<Job> {
+    ) -> Vec<Box<Job>> {
         match verdict {
             PublishVerdict::Retry(_) => {
                 self.failed_once_more(queue, partition, error, jobs.len());
@@ -263,8 +263,8 @@ impl Run {
 }
 
 impl Queue {
-    fn next_batch(&mut self) -> Vec<Job> {
-        let mut jobs: Vec<Job> = Vec::new();
+    fn next_batch(&mut self) -> Vec<Box<Job>> {
+        let mut jobs: Vec<Box<Job>> = Vec::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
             bytes += job.size() + CONTEXT_BYTES;

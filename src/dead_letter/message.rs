@@ -16,7 +16,7 @@ pub(crate) enum DeadLetterMessage {
     /// Dead letters under way are not acknowledged yet, and this is why.
     Delayed { target: Target, partition: TopicPartition, error: BrokerError, waiting: usize },
     /// An attempt to publish ended.
-    Published { target: Target, jobs: Vec<Job>, outcome: Outcome },
+    Published { target: Target, jobs: Vec<Box<Job>>, outcome: Outcome },
     /// A wait before publishing again is over.
     Resume(Target),
 }

@@ -14,18 +14,27 @@ pub(super) fn text(millis: i64) -> String {
 /// Writes what [`text`] returns.
 pub(super) fn put(to: &mut impl Write, millis: i64) -> fmt::Result {
     match DateTime::from_timestamp_millis(millis) {
-        Some(time) if (0..=9999).contains(&time.year()) => write!(
-            to,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-            time.year(),
-            time.month(),
-            time.day(),
-            time.hour(),
-            time.minute(),
-            time.second(),
-            time.timestamp_subsec_millis()
-        ),
+        Some(time) if (0..=9999).contains(&time.year()) => {
+            // Digit by digit: this is written several times per dead letter, and formatting takes ten times as long.
+            let mut text = *b"0000-00-00T00:00:00.000Z";
+            digits(&mut text[0..4], time.year().unsigned_abs());
+            digits(&mut text[5..7], time.month());
+            digits(&mut text[8..10], time.day());
+            digits(&mut text[11..13], time.hour());
+            digits(&mut text[14..16], time.minute());
+            digits(&mut text[17..19], time.second());
+            digits(&mut text[20..23], time.timestamp_subsec_millis());
+            to.write_str(str::from_utf8(&text).unwrap_or_default())
+        }
         _ => write!(to, "{millis}"),
+    }
+}
+
+/// Puts a number's last digits into all of `place`.
+fn digits(place: &mut [u8], mut number: u32) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
     }
 }
 
