@@ -195,7 +195,7 @@ impl Cluster {
     /// Takes over what metadata says of the cluster and its topics. An error if it is another cluster's.
     pub(super) fn learn(&self, call: &Call, answer: &MetadataResponse) -> Result<(), BrokerError> {
         let mut state = self.lock();
-        if let Some(found) = answer.cluster_id.as_ref().map(|id| &**id) {
+        if let Some(found) = answer.cluster_id.as_deref() {
             let expected = state.id.get_or_insert_with(|| found.to_owned());
             if expected != found {
                 let (doing, expected) = (call.doing().to_owned(), expected.clone());
