@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
-use bezoar::embedded::Broker;
+use bezoar::embedded::{BatchWriter, Broker};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 const TOPICS: &str = "org.apache.kafka.tools.TopicCommand";
 const PRODUCER: &str = "org.apache.kafka.tools.ConsoleProducer";
 const CONSUMER: &str = "org.apache.kafka.tools.consumer.ConsoleConsumer";
+const CONFIGS: &str = "kafka.admin.ConfigCommand";
+const OFFSETS: &str = "org.apache.kafka.tools.GetOffsetShell";
+const CLUSTER: &str = "org.apache.kafka.tools.ClusterTool";
 const GROUPS: &str = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand";
 
 struct Tools {
@@ -22,9 +25,20 @@ struct Tools {
 impl Tools {
     /// Runs a tool to its end and returns what it printed to stdout.
     async fn run(&self, class: &str, arguments: &[&str], input: &str) -> String {
-        let mut child = Command::new("java")
-            .args(["-cp", &format!("{}/*", self.libs), class, "--bootstrap-server", &self.bootstrap])
-            .args(arguments)
+        let mut command = Command::new("java");
+        command.args(["-cp", &format!("{}/*", self.libs), class, "--bootstrap-server", &self.bootstrap]);
+        self.finish(command.args(arguments), &format!("{class} {arguments:?}"), input).await
+    }
+
+    /// Runs a program of one source file to its end, given the address of the broker, and returns what it printed.
+    async fn run_source(&self, file: &str) -> String {
+        let mut command = Command::new("java");
+        command.args(["-cp", &format!("{}/*", self.libs), file, &self.bootstrap]);
+        self.finish(&mut command, file, "").await
+    }
+
+    async fn finish(&self, command: &mut Command, what: &str, input: &str) -> String {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -36,21 +50,27 @@ impl Tools {
         drop(stdin);
         // A JVM on a loaded machine takes its time.
         let ended = tokio::time::timeout(Duration::from_secs(180), child.wait_with_output()).await;
-        let output = ended.unwrap_or_else(|_| panic!("{class} {arguments:?} did not end")).unwrap();
+        let output = ended.unwrap_or_else(|_| panic!("{what} did not end")).unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{class} {arguments:?}:\n{stdout}\n{stderr}");
+        assert!(output.status.success(), "{what}:\n{stdout}\n{stderr}");
         stdout.into_owned()
     }
 }
 
-#[tokio::test]
-async fn kafkas_own_tools_create_produce_consume_and_describe() {
+/// A broker and Kafka's tools, where there are any.
+async fn setup() -> Option<(Broker, Tools)> {
     let Ok(libs) = std::env::var("KAFKA_LIBS") else {
         println!("skipped: KAFKA_LIBS is not set");
-        return;
+        return None;
     };
     let broker = Broker::start().await.unwrap();
     let tools = Tools { libs, bootstrap: broker.bootstrap() };
+    Some((broker, tools))
+}
+
+#[tokio::test]
+async fn kafkas_own_tools_create_produce_consume_and_describe() {
+    let Some((broker, tools)) = setup().await else { return };
 
     let create = ["--create", "--topic", "orders", "--partitions", "2", "--config", "retention.ms=-1"];
     tools.run(TOPICS, &create, "").await;
@@ -91,4 +111,61 @@ async fn kafkas_own_tools_create_produce_consume_and_describe() {
     tools.run(GROUPS, &["--delete", "--group", "fulfilment"], "").await;
     tools.run(TOPICS, &["--delete", "--topic", "orders"], "").await;
     assert!(broker.topics().is_empty() && broker.groups().is_empty());
+}
+
+#[tokio::test]
+async fn kafkas_own_tools_grow_configure_and_measure_topics() {
+    let Some((broker, tools)) = setup().await else { return };
+    broker.create_topic("orders", 1).unwrap();
+    let cluster = Command::new("java")
+        .args(["-cp", &format!("{}/*", tools.libs), CLUSTER, "cluster-id", "--bootstrap-server", &tools.bootstrap])
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    let cluster = String::from_utf8_lossy(&cluster.stdout).into_owned();
+    assert!(cluster.contains("Cluster ID: "), "{cluster}");
+
+    tools.run(TOPICS, &["--alter", "--topic", "orders", "--partitions", "3"], "").await;
+    assert_eq!((broker.end_offset("orders", 2), broker.end_offset("orders", 3)), (Some(0), None));
+
+    let entity = ["--entity-type", "topics", "--entity-name", "orders"];
+    let alter = [&entity[..], &["--alter", "--add-config", "retention.ms=1234"]].concat();
+    tools.run(CONFIGS, &alter, "").await;
+    let described = tools.run(CONFIGS, &[&entity[..], &["--describe"]].concat(), "").await;
+    assert!(described.contains("retention.ms=1234"), "{described}");
+    tools.run(CONFIGS, &[&entity[..], &["--alter", "--delete-config", "retention.ms"]].concat(), "").await;
+    let described = tools.run(CONFIGS, &[&entity[..], &["--describe"]].concat(), "").await;
+    assert!(!described.contains("retention.ms"), "{described}");
+
+    for millis in [100, 300, 200] {
+        let batch = BatchWriter::new().timestamp(millis).record(Some(b"k"), Some(b"v"), vec![]).build();
+        broker.append_raw("orders", 0, batch).unwrap();
+    }
+    broker.delete_records_before("orders", 0, 1).unwrap();
+    for (time, expected) in [("earliest", "1"), ("latest", "3"), ("max-timestamp", "1"), ("150", "1")] {
+        let asked = ["--topic-partitions", "orders:0", "--time", time];
+        let printed = tools.run(OFFSETS, &asked, "").await;
+        assert_eq!(printed.trim(), format!("orders:0:{expected}"), "{time}");
+    }
+}
+
+#[tokio::test]
+async fn javas_transactional_producer_commits_aborts_and_is_fenced() {
+    let Some((broker, tools)) = setup().await else { return };
+    broker.create_topic("orders", 2).unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/embedded_kafka_tools/Transactions.java");
+    let printed = tools.run_source(file).await;
+    let mut lines: Vec<_> = printed.lines().filter(|line| !line.contains("INFO") && !line.starts_with('\t')).collect();
+    lines.retain(|line| *line == "fenced" || line.starts_with("0 ") || line.starts_with("1 "));
+    lines.sort_unstable();
+    assert_eq!(lines, ["0 by the second", "0 committed", "1 by the second", "1 committed", "fenced"], "{printed}");
+    assert_eq!(broker.committed("fulfilment", "orders", 0), Some(7));
+    let values: Vec<_> = broker
+        .records("orders", 0)
+        .unwrap()
+        .into_iter()
+        .map(|record| if record.control { "marker".into() } else { record.value.unwrap() })
+        .collect();
+    assert_eq!(values, ["committed", "marker", "aborted", "marker", "abandoned", "marker", "by the second", "marker"]);
 }

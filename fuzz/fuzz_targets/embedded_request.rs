@@ -23,6 +23,31 @@ enum Sent {
     Request { api: u8, version: u8, rest: Vec<u8> },
     /// A batch with some bytes changed and others after it, within a request that is right.
     Batch { acks: i8, partition: i8, changes: Vec<(u8, u8)>, rest: Vec<u8>, repair: bool },
+    /// Something that tests do to a log meanwhile.
+    Act { partition: i8, act: Act },
+}
+
+#[derive(Debug, Arbitrary)]
+enum Act {
+    Compact,
+    Truncate(i8),
+    SetStart(i8),
+    BumpEpoch,
+    HangTransaction,
+}
+
+impl Act {
+    /// Acts on partitions that are not there are refused; no offset does harm.
+    fn perform(&self, broker: &Broker, partition: i32) {
+        let outcome = match self {
+            Self::Compact => broker.compact("orders", partition),
+            Self::Truncate(offset) => broker.truncate("orders", partition, (*offset).into()).map(drop),
+            Self::SetStart(offset) => broker.set_log_start("orders", partition, (*offset).into()),
+            Self::BumpEpoch => broker.bump_leader_epoch("orders", partition).map(drop),
+            Self::HangTransaction => broker.hang_transaction("orders", partition).map(drop),
+        };
+        assert_eq!(outcome.is_ok(), broker.end_offset("orders", partition).is_some());
+    }
 }
 
 const CORRELATION: [u8; 4] = [0, 0, 0, 7];
@@ -46,6 +71,7 @@ impl Sent {
                 let batch = changed(changes, rest);
                 produce(acks.into(), partition.into(), if repair { repaired(batch) } else { batch })
             }
+            Self::Act { .. } => Vec::new(),
         }
     }
 }
@@ -116,6 +142,10 @@ async fn converse(sent: Vec<Sent>) {
     broker.create_topic("orders", 2).expect("a new topic");
     let mut connection = broker.connect();
     for sent in sent {
+        if let Sent::Act { partition, act } = &sent {
+            act.perform(&broker, (*partition).into());
+            continue;
+        }
         let frame = sent.into_frame();
         let understood = fuzz_frame(&frame);
         match ask(&mut connection, &frame).await {

@@ -3,7 +3,8 @@
 //! The ports are narrow traits: [`Admin`] (topics and offsets of the log), [`Source`] (one multiplexed reader that
 //! fills partition [`Feed`]s under credit), [`Produce`] (records with acknowledgements) and [`OffsetStore`]
 //! (committed offsets of a group, kept in Kafka itself). [`Ports`] bundles one of each. Every call ends: with a
-//! result, or with an error after the request timeout of the [`ConnectionSettings`].
+//! result, or with an error after the request timeout of the [`ConnectionSettings`]; producing over the native plane after its
+//! delivery timeout ([`ProduceSettings`]).
 
 mod batch;
 mod code;

@@ -1,7 +1,9 @@
 //! What a consumer does, as it happens: a public stream of events, each also a `tracing` event.
 //!
 //! An event is put on the stream before what follows from it: the retry it announces, the record after a dead letter.
+//! Texts in events are cut at 2 KiB, since a slow reader's events wait in memory; dead letters have limits of their own.
 
+mod brief;
 mod log;
 
 use std::fmt;
@@ -258,7 +260,8 @@ impl Events {
     }
 
     /// Logs the event and puts it on the streams.
-    pub(crate) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, mut event: Event) {
+        brief::shorten(&mut event);
         log::log(&event);
         // No stream is no error.
         let _ = self.sender.send(event);

@@ -39,6 +39,8 @@ pub(crate) struct PartitionContext {
     /// Set when the consumer is dropped: no record is delivered after that, whatever the actors have heard of it yet.
     pub(crate) closed: Arc<AtomicBool>,
     pub(crate) producer: Producer,
+    /// How long handled records may wait to be reported as settled while a record after them is processed.
+    pub(crate) report_interval: Duration,
     pub(crate) hooks: Hooks,
     pub(crate) topics: DeadLetterTopics,
     /// The topics that the consumer reads.

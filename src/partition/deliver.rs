@@ -55,7 +55,7 @@ where
 {
     /// Decodes the record and has it handled, all under the guard and within the time limit.
     ///
-    /// If that does not end at its first poll, `due` is called soon after, and again when the time has come that it
+    /// If that does not end at its first poll, `due` is called then, and again when the time has come that it
     /// returned.
     pub(crate) async fn run(self, mut due: impl FnMut(Instant) -> Option<Instant>) -> Delivered {
         let Self { hooks, events, decoder, handler, outbox, patience, record, partition, number, first_failure } = self;

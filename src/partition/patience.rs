@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::isolation::guard::guarded;
+
 /// How long deliveries that are not ready at their first poll are waited for.
 ///
 /// One timer serves all deliveries of a partition actor, one after the other. It stays armed when a delivery ends, and is
@@ -19,24 +21,37 @@ pub(crate) struct Patience {
     limit: Option<Duration>,
     control: Handle,
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Whether the alarm was to fire within [`PRECISION`] when it was set.
-    soon: bool,
     /// Whom the alarm wakes.
     waker: Waker,
+    /// When the clock was read last.
+    looked: Instant,
+    /// Whether the alarm serves as the clock: it fires within [`PRECISION`].
+    soon: bool,
     /// Whether the present delivery had to be waited for.
     waited: bool,
     /// When the time of the present delivery is up; `None` is never.
     deadline: Option<Instant>,
 }
 
-/// A deadline may be met so much later: a delivery that begins to wait while the alarm is to fire this soon need not look
-/// at the clock.
+/// Deliveries that begin to wait so soon after each other don't read the clock each: that would cost a good part of what
+/// they do.
+const DENSE: Duration = Duration::from_micros(20);
+/// Such a delivery's deadline may be met so much later.
 const PRECISION: Duration = Duration::from_millis(5);
 
 impl Patience {
     /// Each delivery may wait for `limit`, counted from its first poll; `None` is no limit.
     pub(crate) fn new(limit: Option<Duration>, control: Handle) -> Self {
-        Self { limit, control, alarm: None, soon: false, waker: Waker::noop().clone(), waited: false, deadline: None }
+        Self {
+            limit,
+            control,
+            alarm: None,
+            waker: Waker::noop().clone(),
+            looked: Instant::now(),
+            soon: false,
+            waited: false,
+            deadline: None,
+        }
     }
 
     pub(crate) fn limit(&self) -> Option<Duration> {
@@ -55,8 +70,8 @@ impl Patience {
 
     /// Called after each poll that leaves the delivery pending; ready when its time is up.
     ///
-    /// `due` is called soon after the first poll and when the time has come that it returned: something else is then to
-    /// be done while the delivery waits.
+    /// `due` is called at the first poll, or within [`PRECISION`] of it, and by the time that it returned: something else is
+    /// then to be done while the delivery waits.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, mut due: impl FnMut(Instant) -> Option<Instant>) -> Poll<()> {
         if (self.waited || self.soon)
             && let Some(alarm) = self.armed(cx)
@@ -70,6 +85,7 @@ impl Patience {
         }
         loop {
             let now = Instant::now();
+            self.soon = now.duration_since(std::mem::replace(&mut self.looked, now)) < DENSE;
             if !self.waited {
                 self.waited = true;
                 self.deadline = self.limit.map(|limit| now + limit);
@@ -77,8 +93,11 @@ impl Patience {
             if self.deadline.is_some_and(|deadline| now >= deadline) {
                 return Poll::Ready(());
             }
-            let Some(wake) = due(now).into_iter().chain(self.deadline).min() else { return Poll::Pending };
-            if self.arm(cx, now, wake).is_pending() {
+            let clock = self.soon.then(|| now + PRECISION);
+            let Some(wake) = due(now).into_iter().chain(self.deadline).chain(clock).min() else {
+                return Poll::Pending;
+            };
+            if self.arm(cx, wake).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -91,7 +110,7 @@ impl Patience {
     }
 
     /// Has the task woken at `wake` or before. Ready if it is that late already.
-    fn arm(&mut self, cx: &mut Context<'_>, now: Instant, wake: Instant) -> Poll<()> {
+    fn arm(&mut self, cx: &mut Context<'_>, wake: Instant) -> Poll<()> {
         if self.armed(cx).is_some_and(|alarm| alarm.deadline() <= wake) {
             return Poll::Pending;
         }
@@ -102,10 +121,11 @@ impl Patience {
         if alarm.is_elapsed() || alarm.deadline() > wake {
             alarm.as_mut().reset(wake);
         }
-        self.soon = alarm.deadline() - now <= PRECISION;
         self.waker.clone_from(cx.waker());
         // A handler that uses the task's budget up each time must not starve its own deadline.
-        pin!(tokio::task::unconstrained(alarm.as_mut())).poll(cx)
+        let polled = guarded(|| pin!(tokio::task::unconstrained(alarm.as_mut())).poll(cx));
+        // Timers of a runtime that is shut down panic: the consumer was dropped, and the lanes are about to end.
+        polled.unwrap_or(Poll::Pending)
     }
 }
 
@@ -113,7 +133,10 @@ impl Patience {
 mod tests {
     use std::future::{pending, poll_fn};
 
+    use tokio::runtime::Builder;
+
     use super::*;
+    use crate::isolation::guard::install_hook;
 
     /// Waits for a future as a delivery is waited for. How long it took, and whether its time was up.
     async fn waited(patience: &mut Patience, future: impl Future<Output = ()>) -> (Duration, bool) {
@@ -146,6 +169,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_clock_of_dense_deliveries_is_precise_enough() {
+        let mut patience = Patience::new(Some(SECOND), Handle::current());
+        for _ in 0..3 {
+            // So close that the alarm serves as the clock.
+            for _ in 0..10 {
+                assert_eq!(waited(&mut patience, tokio::task::yield_now()).await, (Duration::ZERO, false));
+            }
+            let (took, over) = waited(&mut patience, pending()).await;
+            assert!(over && took >= SECOND && took <= SECOND + 2 * PRECISION, "{took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn without_a_limit_nothing_is_cut_short() {
         let (took, over) =
             waited(&mut Patience::new(None, Handle::current()), tokio::time::sleep(100_000 * SECOND)).await;
@@ -162,9 +198,24 @@ mod tests {
         assert!(waited(&mut Patience::new(Some(Duration::from_millis(20)), Handle::current()), busy).await.1);
     }
 
+    #[test]
+    fn the_end_of_the_control_plane_is_no_ones_fault() {
+        install_hook(false);
+        let control = Builder::new_current_thread().enable_all().build().unwrap();
+        let lane = Builder::new_current_thread().enable_all().build().unwrap();
+        let mut patience = Patience::new(Some(SECOND), control.handle().clone());
+        lane.block_on(async {
+            let mut poll = async || poll_fn(|cx| Poll::Ready(patience.poll(cx, |_| None))).await;
+            assert!(poll().await.is_pending());
+            control.shutdown_background();
+            assert!(poll().await.is_pending());
+        });
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_else_is_due_is_done_while_the_delivery_waits() {
         let mut patience = Patience::new(Some(30 * SECOND), Handle::current());
+        tokio::time::advance(SECOND).await;
         let began = Instant::now();
         let mut asked = Vec::new();
         poll_fn(|cx| {

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::context::PartitionContext;
@@ -10,7 +8,7 @@ use super::ownership::Ownership;
 /// How far an incarnation has handled its partition, and how far it has said so to the offsets actor.
 ///
 /// A report costs as much as many fast records, so handled records are reported together: when there are no more for now,
-/// when one fails, and otherwise once in [`INTERVAL`].
+/// when one fails, and otherwise ten times in each commit interval.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Handled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
@@ -19,9 +17,6 @@ pub(super) struct Progress {
     /// When a report was last due; `None` before the first.
     last: Option<Instant>,
 }
-
-/// Handled records wait this long for a report where a record after them waits. Far below a commit interval.
-const INTERVAL: Duration = Duration::from_millis(5);
 
 impl Progress {
     /// Goes on where the ownership stands: whatever its last incarnation handled and did not report is settled.
@@ -61,7 +56,7 @@ impl Progress {
         if self.from == self.to {
             return None;
         }
-        match self.last.map(|last| last + INTERVAL) {
+        match self.last.map(|last| last + context.report_interval) {
             Some(due) if now < due => Some(due),
             _ => {
                 self.last = Some(now);

@@ -69,6 +69,7 @@ impl Actor for SupervisorActor {
         actors: ControlActors,
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let cell = myself.get_cell();
+        let commit_interval = actors.offsets.commit_interval;
         let (classifier, _) = Actor::spawn_linked(None, actors.classifier, (), cell.clone()).await?;
         let (offsets, _) = Actor::spawn_linked(None, actors.offsets, (), cell.clone()).await?;
         let dead_letters = (classifier.clone(), offsets.clone());
@@ -79,6 +80,8 @@ impl Actor for SupervisorActor {
             offsets,
             events: self.events.clone(),
             closed: Arc::clone(&self.closed),
+            // So a slow record holds back what is committed before it by a tenth of the interval at most.
+            report_interval: commit_interval / 10,
             producer: Producer::new(self.ports.clone(), self.planes.control().clone()),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),

@@ -39,7 +39,8 @@ impl SupervisorActor {
             incarnation: 0,
             phase: Phase::Pending,
             restarts: RestartLog::default(),
-            restarted_at: i64::MIN,
+            in_a_row: 0,
+            restarted_at: None,
             afterwards: None,
         };
         self.events.emit(Event::Assigned { partition: partition.clone(), offset: start, reset });
@@ -123,6 +124,8 @@ impl SupervisorActor {
                 self.stopped(myself, state, key);
             }
             End::Stopped => {
+                // Nothing of the partition's own failed.
+                managed.in_a_row = 0;
                 self.restart_later(myself, state, key, "it was stopped from outside".to_owned());
             }
             End::Failed(error) => match error.downcast::<PartitionError>().map(|error| *error) {
@@ -214,20 +217,28 @@ impl SupervisorActor {
         managed.phase = Phase::Waiting;
         let position = managed.ownership.position();
         // What advanced since the last restart starts counting anew.
-        let advanced = position > managed.restarted_at && managed.restarted_at != i64::MIN;
+        let before = managed.restarted_at.replace(position);
+        let advanced = before.is_some_and(|before| position > before);
         if advanced {
             managed.restarts = RestartLog::default();
+            managed.in_a_row = 0;
         }
-        managed.restarted_at = position;
-        let restarts = managed.restarts.note(now, policy.window);
+        managed.in_a_row += 1;
+        // Attempts that take longer than the window would otherwise be repeated for ever.
+        let restarts = managed.restarts.note(now, policy.window).max(managed.in_a_row);
         let used_up = restarts > policy.max_per_partition;
-        let all_used_up = !advanced && state.restarts.note(now, policy.window) > policy.max_overall;
+        // The first of each partition is free: what all of them need at the start may be away for a moment.
+        let counts = before.is_some() && !advanced;
+        let all_used_up = counts && state.restarts.note(now, policy.window) > policy.max_overall;
         if all_used_up || (used_up && policy.escalation == Escalation::StopConsumer) {
-            let window = humantime::format_duration(policy.window);
-            let limit = if all_used_up { policy.max_overall } else { policy.max_per_partition };
+            let limit = if all_used_up {
+                let window = humantime::format_duration(policy.window);
+                format!("{} restarts of all partitions within {window}", policy.max_overall)
+            } else {
+                format!("{} restarts without progress", policy.max_per_partition)
+            };
             self.mark_stopped(state, key);
-            let reason =
-                format!("partition {} cannot go on ({limit} restarts within {window}): {reason}", key.partition);
+            let reason = format!("partition {} cannot go on ({limit}): {reason}", key.partition);
             return self.halt(myself, state, reason);
         }
         if used_up {

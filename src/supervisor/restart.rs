@@ -12,9 +12,11 @@ use crate::policy::Backoff;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RestartPolicy {
-    /// Restarts of one partition within the window before it is given up. Default 5.
+    /// Restarts of one partition within the window before it is given up; more of them without progress in between are
+    /// too many however long each attempt takes. Default 5.
     pub max_per_partition: u32,
-    /// Restarts of all partitions together within the window before the consumer stops. Default 100.
+    /// Restarts of all partitions together within the window before the consumer stops. The first restart of each
+    /// partition is not counted, so that many partitions can wait for the same thing at the start. Default 100.
     pub max_overall: u32,
     /// The window. Default 60 s.
     pub window: Duration,

@@ -32,8 +32,10 @@ pub(super) struct Managed {
     pub(super) incarnation: u64,
     pub(super) phase: Phase,
     pub(super) restarts: RestartLog,
-    /// The position at the last restart that is in the log: past it, progress was made since.
-    pub(super) restarted_at: i64,
+    /// Restarts in a row without progress, however far apart; those that were asked for from outside aside.
+    pub(super) in_a_row: u32,
+    /// The position at the last restart: past it, progress was made since.
+    pub(super) restarted_at: Option<i64>,
     /// What to do once the partition actor has read its feed to the end.
     pub(super) afterwards: Option<Afterwards>,
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod client;
+mod compaction;
 mod epochs;
 mod faults;
 mod fetch;
@@ -12,3 +13,4 @@ mod produce;
 mod sessions;
 mod spoiled;
 mod topics;
+mod transactions;

@@ -24,6 +24,23 @@ async fn nothing_reaches_a_feed_once_it_is_removed() {
         let held = format!("{:?}", reading.feed);
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(format!("{:?}", reading.feed), held);
+        assert_eq!(reading.problems(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_partition_may_go_and_the_next_come_at_once() {
+    let broker = broker().await;
+    let spy = Spy::on(&broker);
+    let source = spy.source(|settings| settings.fetch_max_wait = Duration::from_millis(20)).await;
+    append(&broker, &orders(0), ["a"]);
+    for round in 0..60 {
+        let reading = Reading::begin(&source, &broker, &orders(0), 0);
+        assert_eq!(reading.values(1, 0).await, ["a"]);
+        assert_eq!(reading.problems(), [], "the connection that the one before gave up is not used");
+        source.remove(&orders(0));
+        // So that the next meets each stage of the end of the loop.
+        tokio::time::sleep(Duration::from_micros(round % 20 * 20)).await;
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use bezoar::broker::{ErrorCode, NewTopic};
+use bezoar::broker::security::{Sasl, Security};
+use bezoar::broker::{ErrorCode, NewTopic, Plane, ProduceSettings, ReadIsolation};
 use bezoar::consumer::{ConsumerBuilder, ConsumerSettings, Isolation, OffsetReset, RestartPolicy, TopicOptions};
 use bezoar::dead_letter::{DeadLetterFormat, TopicCreation};
 use bezoar::embedded::{Api, Broker, Fault};
@@ -43,6 +44,14 @@ fn creation(change_creation: impl Fn(&mut TopicCreation) + 'static) -> Change {
     })
 }
 
+fn produce(change_settings: impl Fn(&mut ProduceSettings) + 'static) -> Change {
+    change(move |builder| {
+        let mut settings = ProduceSettings::default();
+        change_settings(&mut settings);
+        builder.produce(settings)
+    })
+}
+
 fn partitions(listed: &'static [i32]) -> Change {
     let options = TopicOptions::new().partitions(listed.iter().copied());
     change(move |builder| builder.topic_with("refunds", options.clone(), Raw, idle()))
@@ -77,6 +86,31 @@ fn invalid() -> Vec<(Change, [&'static str; 3])> {
         (change(|b| b.start_attempts(0)), ["start_attempts", "0", "between 1 and 1000"]),
         (change(|b| b.feed_bytes(10)), ["feed_bytes", "10", "between 1024"]),
         (change(|b| b.fetch_max_bytes(-1)), ["fetch_max_bytes", "0", "between 1"]),
+        (change(|b| b.fetch_max_bytes_per_broker(0)), ["fetch_max_bytes_per_broker", "0", "between 1"]),
+        (change(|b| b.fetch_min_bytes(-1)), ["fetch_min_bytes", "18446744073709551615", "between 0"]),
+        (change(|b| b.max_decompressed_bytes(1)), ["max_decompressed_bytes", "1", "between 1024"]),
+        (change(|b| b.max_request_bytes(1)), ["max_request_bytes", "1", "between 1048576"]),
+        (change(move |b| b.metadata_max_age(zero)), ["metadata_max_age", "0", "5m"]),
+        (change(move |b| b.reconnect_backoff(zero, second)), ["reconnect_backoff", "0", "50ms"]),
+        (produce(move |produce| produce.delivery_timeout = zero), ["producer.delivery_timeout", "0", "2m"]),
+        (produce(|produce| produce.batch_bytes = 0), ["producer.batch_bytes", "0", "between 1"]),
+        (produce(|produce| produce.buffer_bytes = 0), ["producer.buffer_bytes", "0", "between 1"]),
+        (
+            produce(move |produce| (produce.linger, produce.delivery_timeout) = (second, second)),
+            ["producer.linger", "1s", "delivery_timeout"],
+        ),
+        (
+            change(|b| b.plane(Plane::Rskafka).read_isolation(ReadIsolation::ReadUncommitted)),
+            ["read_isolation", "read_uncommitted", "native plane"],
+        ),
+        (
+            change(|b| b.plane(Plane::Rskafka).security(Security::default().sasl(Sasl::plain("user", "secret")))),
+            ["security", "set", "native plane"],
+        ),
+        (
+            change(|b| b.security(Security::default().sasl(Sasl::plain("", "secret")))),
+            ["security.sasl.username", "\"\"", "name"],
+        ),
         (
             change(|b| b.max_unacknowledged_dead_letters(100_001)),
             ["dead_letters.max_unacknowledged", "100001", "between 0 and 100000"],

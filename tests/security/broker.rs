@@ -45,13 +45,13 @@ pub(crate) fn settings(address: &str, security: Security) -> ConnectionSettings 
 }
 
 /// Connects and asks for something that only those may who are let in.
-pub async fn visit(address: &str, security: Security) -> Result<(), BrokerError> {
+pub(crate) async fn visit(address: &str, security: Security) -> Result<(), BrokerError> {
     let client = native::connect(settings(address, security)).await?;
     client.topics(vec!["no-such-topic".to_owned()]).await.map(drop)
 }
 
 /// Is turned away, for a reason that retrying does not help; returns what is said.
-pub async fn turned_away(address: &str, security: Security) -> String {
+pub(crate) async fn turned_away(address: &str, security: Security) -> String {
     let error = visit(address, security).await.expect_err("was let in");
     assert!(!error.is_retriable(), "counts as retriable: {error}");
     let text = error.to_string();

@@ -52,4 +52,22 @@ def _java():
     subprocess.run(["javac", "-nowarn", "-cp", f"{libs}/*", "-d", classes, *sources], check=True)
 
 
-BUILDERS = {"rust": ("cargo", _rust), "go": ("go", _go), "java": ("javac", _java)}
+def _spring():
+    # Shares the order and the figures with the Java peer.
+    _java()
+    libs = TARGET / "spring-libs"
+    if not libs.is_dir():
+        pom = FOLDER / "spring/pom.xml"
+        # They appear under their name all at once: an interrupted fetch is begun anew.
+        fresh = TARGET / "spring-libs.fresh"
+        shutil.rmtree(fresh, ignore_errors=True)
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
+        subprocess.run(["mvn", "-q", "-B", "-Dstyle.color=never", "-f", pom, *copy], check=True)
+        fresh.rename(libs)
+    classes = TARGET / "spring"
+    classes.mkdir(parents=True, exist_ok=True)
+    source = FOLDER / "spring/SpringPeer.java"
+    subprocess.run(["javac", "-nowarn", "-cp", f"{TARGET / 'java'}:{libs}/*", "-d", classes, source], check=True)
+
+
+BUILDERS = {"rust": ("cargo", _rust), "go": ("go", _go), "java": ("javac", _java), "spring": ("mvn", _spring)}

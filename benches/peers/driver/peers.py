@@ -12,7 +12,7 @@ class Peer:
     """One client in one form."""
 
     name: str
-    # What must have been built: "rust", "go", "java".
+    # What must have been built: "rust", "go", "java", "spring".
     language: str
     # The start of its command line, up to the form.
     command: tuple
@@ -39,9 +39,9 @@ def rust(name, binary, form, jobs):
     return Peer(name, "rust", (str(TARGET / "rust/release" / binary),), form, tuple(jobs.split()))
 
 
-def java_command(main):
-    # As services run it; the heap is bounded, so that it does not grow with the machine.
-    classpath = f"{TARGET / 'java'}:{TARGET / 'kafka-libs'}/*"
+def java_command(main, libs, *classes):
+    # The heap is bounded, so that it does not grow with the machine.
+    classpath = ":".join([*(str(TARGET / folder) for folder in classes), f"{TARGET / libs}/*"])
     return ("java", "-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", classpath, main)
 
 
@@ -52,7 +52,8 @@ PEERS = [
     rust("rdkafka, task per partition", "rdkafka", "queues", "typed storm mixed"),
     rust("rdkafka ThreadedProducer", "rdkafka", "threaded", "produce produce-dead"),
     Peer("franz-go", "go", (str(TARGET / "go/peer-go"),), "default", ("consume", "typed", "storm", "mixed", "produce", "produce-dead")),
-    Peer("Java client", "java", java_command("Peer"), "default", ("consume", "typed", "storm")),
+    Peer("Java client", "java", java_command("Peer", "kafka-libs", "java"), "default", ("consume", "typed", "storm")),
+    Peer("Spring Kafka", "spring", java_command("SpringPeer", "spring-libs", "spring", "java"), "default", ("storm",)),
     rust("rskafka", "rskafka", "default", "consume"),
     rust("krafka", "krafka", "default", "consume typed"),
     rust("krafka, polls of 10,000", "krafka", "large", "consume typed"),

@@ -69,6 +69,12 @@ pub(super) fn old_messages(bytes: &[u8]) -> (usize, Option<i64>) {
     (size, last_offset.filter(|&last| last < i64::MAX))
 }
 
+/// The size of the old messages at the start of `bytes` that a reader at `asked` passes over, since they lie below.
+pub(super) fn old_messages_below(bytes: &[u8], asked: i64) -> Option<usize> {
+    let (size, last_offset) = old_messages(bytes);
+    last_offset.filter(|&last| last < asked).map(|_| size)
+}
+
 pub(super) const OLD_FORMAT: &str = "the records are in a message format from before Kafka 0.11 (magic 0 or 1), which is not \
     read; copy the topic with a tool that reads it (Kafka's own up to 3.9), or let retention remove the records, and see \
     that message.format.version is 0.11 or later and no producer is older";

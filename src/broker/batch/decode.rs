@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::aborted::{AbortedRanges, AbortedTransaction};
 use super::codec::{CodecError, decompress};
-use super::damage::{Damage, DamageKind, Header, OLD_FORMAT, offset_after, old_messages};
+use super::damage::{Damage, DamageKind, Header, OLD_FORMAT, offset_after, old_messages, old_messages_below};
 use super::header::{BatchError, BatchHeader, HEADER_LENGTH, magic, stated_size};
 use super::run::{Run, Share};
 use super::walk::walk;
@@ -115,7 +115,7 @@ impl Decoder<'_> {
             }
         };
         let Some(batch) = rest.get(..header.size) else { return self.cut_off(at) };
-        let Some(last_offset) = self.verified(at, &header, batch) else { return None };
+        let last_offset = self.verified(at, &header, batch)?;
         if let Err(unreadable) = self.take(at, &header, last_offset) {
             self.unreadable(at, Some(header.size), Header::Checked(&header), unreadable);
             return None;
@@ -187,11 +187,11 @@ impl Decoder<'_> {
 
     /// Messages of an old format at `at`: those below what was asked for are passed over, others are damage.
     fn old_format(&mut self, at: usize) -> Option<usize> {
-        let (size, last_offset) = old_messages(&self.records[at..]);
-        let asked = self.decoded.next_offset;
-        if size > 0 && last_offset.is_some_and(|last| last < asked) {
-            return Some(size);
+        let (rest, asked) = (&self.records[at..], self.decoded.next_offset);
+        if let Some(below) = old_messages_below(rest, asked) {
+            return Some(below);
         }
+        let (size, last_offset) = old_messages(rest);
         if size == 0 && asked > self.from {
             return None;
         }

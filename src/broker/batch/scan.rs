@@ -1,3 +1,4 @@
+use super::damage::old_messages_below;
 use super::header::BatchHeader;
 
 /// What the headers of batches say.
@@ -15,9 +16,15 @@ pub(crate) struct Scan {
 /// `records`, begins. It stops where [`decode`](super::decode) is sure to stop, but may go on where that finds damage.
 pub(crate) fn scan(records: &[u8], from: i64) -> Scan {
     let mut scan = Scan { next_offset: from, leader_epoch: None, bytes: 0 };
-    while let Ok(header) = BatchHeader::read(&records[scan.bytes..]) {
-        let Some(last_offset) = header.last_offset().filter(|_| header.size <= records.len() - scan.bytes) else {
-            break;
+    loop {
+        let rest = &records[scan.bytes..];
+        if let Some(below) = old_messages_below(rest, scan.next_offset) {
+            scan.bytes += below;
+            continue;
+        }
+        let header = BatchHeader::read(rest).ok().filter(|header| header.size <= rest.len());
+        let Some((header, last_offset)) = header.and_then(|header| Some((header, header.last_offset()?))) else {
+            return scan;
         };
         scan.bytes += header.size;
         if last_offset >= scan.next_offset {
@@ -25,5 +32,4 @@ pub(crate) fn scan(records: &[u8], from: i64) -> Scan {
             scan.leader_epoch = header.known_leader_epoch();
         }
     }
-    scan
 }

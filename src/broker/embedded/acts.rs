@@ -9,7 +9,7 @@ use super::broker::{Broker, refuse, unknown};
 use super::error::EmbeddedError;
 use super::log::Log;
 use super::state::{Refused, State};
-use crate::broker::batch::{BatchHeader, StoredRecord};
+use crate::broker::batch::{BatchHeader, BatchWriter, StoredRecord};
 
 impl Broker {
     /// Appends a record batch as it is, whatever a producer would be allowed to send (see
@@ -63,6 +63,46 @@ impl Broker {
         self.change_log(doing, topic, partition, |log| log.set_start(offset))
     }
 
+    /// Keeps only the last record of each key, as Kafka's log cleaner does, whatever the topic's configuration: offsets
+    /// stay what they are, batches cover the range that they covered before and hold fewer records, some none, and
+    /// others are gone. Records without a key and of aborted transactions go; markers and tombstones stay. Nothing from
+    /// the first open transaction on is touched.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::Refused`] where there is no such partition.
+    pub fn compact(&self, topic: &str, partition: i32) -> Result<(), EmbeddedError> {
+        self.change_log(format!("compacting {topic}/{partition}"), topic, partition, Log::compact)
+    }
+
+    /// Leaves a transaction open that no producer will ever end and no timeout abort, with one record in a partition:
+    /// readers of committed records stop there. Returns the id of its producer, for
+    /// [`end_hanging_transaction`](Self::end_hanging_transaction).
+    ///
+    /// # Errors
+    /// [`EmbeddedError::Refused`] where there is no such partition.
+    pub fn hang_transaction(&self, topic: &str, partition: i32) -> Result<i64, EmbeddedError> {
+        let producer_id = self.server.with(|core, _| core.state.new_producer_id());
+        let batch = BatchWriter::new().producer(producer_id, 0, 0).transactional();
+        self.append_raw(topic, partition, batch.record(Some(b"hanging"), Some(b"hanging"), Vec::new()).build())?;
+        Ok(producer_id)
+    }
+
+    /// Ends a hanging transaction in one partition, as `kafka-transactions.sh` does: its marker is written. Returns the
+    /// marker's offset.
+    ///
+    /// # Errors
+    /// [`EmbeddedError::Refused`] where there is no such partition.
+    pub fn end_hanging_transaction(
+        &self,
+        topic: &str,
+        partition: i32,
+        producer_id: i64,
+        committed: bool,
+    ) -> Result<i64, EmbeddedError> {
+        let marker = BatchWriter::marker(producer_id, 0, committed).build();
+        self.append_raw(topic, partition, marker)
+    }
+
     /// Begins the next leader epoch of a partition, as an election does that loses nothing, and returns it. Clients
     /// that still name the last one are answered with FENCED_LEADER_EPOCH.
     ///
@@ -97,14 +137,14 @@ impl Broker {
     /// All records of a partition, control records included, nothing lost.
     ///
     /// # Errors
-    /// [`EmbeddedError::Refused`] where there is no such partition, [`EmbeddedError::Compressed`] where a batch is
-    /// compressed.
+    /// [`EmbeddedError::Refused`] where there is no such partition, [`EmbeddedError::Unreadable`] where a batch
+    /// does not hold what it states.
     pub fn records(&self, topic: &str, partition: i32) -> Result<Vec<StoredRecord>, EmbeddedError> {
         let doing = format!("reading records of {topic}/{partition}");
         self.server.with(|core, _| {
             let log = core.state.topics.get(topic).and_then(|topic| topic.log(partition));
             let log = log.ok_or_else(|| refuse(doing, unknown()))?;
-            log.records().ok_or_else(|| EmbeddedError::Compressed { topic: topic.to_owned(), partition })
+            log.records().ok_or_else(|| EmbeddedError::Unreadable { topic: topic.to_owned(), partition })
         })
     }
 

@@ -24,9 +24,9 @@ pub enum EmbeddedError {
         /// What is wrong.
         message: String,
     },
-    /// The log holds compressed batches, which are stored and served but not unpacked here.
-    #[error("reading records of {topic}/{partition}: a batch is compressed; read them with a client")]
-    Compressed {
+    /// The log holds a batch whose records are not what it states.
+    #[error("reading records of {topic}/{partition}: a batch holds something else than the records that it states")]
+    Unreadable {
         /// The topic.
         topic: String,
         /// The partition.

@@ -26,9 +26,12 @@ pub(crate) enum CodecError {
     Unknown(i16),
 }
 
+/// Decompresses all of the bytes into the output, or stops at its limit.
+type Decoder = fn(&[u8], &mut Output) -> Result<(), Failed>;
+
 /// Decompresses `bytes` to at most `limit` bytes, as the codec of that number in a batch's attributes says.
 pub(crate) fn decompress(codec: i16, bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
-    let (name, decoder): (_, fn(&[u8], &mut Output) -> Result<(), Failed>) = match codec {
+    let (name, decoder): (_, Decoder) = match codec {
         1 => ("gzip", gzip::decompress),
         2 => ("snappy", snappy::decompress),
         3 => ("lz4", lz4::decompress),

@@ -9,7 +9,6 @@ mod transactions;
 use bytes::Bytes;
 
 use super::decode::Decoded;
-use super::scan::Scan;
 use super::*;
 use crate::record::{Record, RecordBatch, TopicPartition};
 

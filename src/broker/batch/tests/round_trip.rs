@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::broker::batch::scan::Scan;
 use crate::record::{Header, ProducerRecord};
 
 fn some_bytes() -> impl Strategy<Value = Bytes> {

@@ -89,8 +89,8 @@ fn describe(
             .with_leader_epoch(log.leader_epoch())
             .with_replica_nodes(vec![NODE])
             .with_isr_nodes(vec![NODE])
-            .with_eligible_leader_replicas(None)
-            .with_last_known_elr(None)
+            .with_eligible_leader_replicas(Some(Vec::new()))
+            .with_last_known_elr(Some(Vec::new()))
     });
     let next = first.saturating_add(most);
     let answer = answer

@@ -5,7 +5,7 @@
 //! - 7: -3 asks for the record with the largest timestamp. 8: -4 asks for the first offset on local disk.
 //! - 9: -5 asks for the last offset in tiered storage. 10: a timeout in the request.
 //!
-//! A time is looked for in the records of uncompressed batches, and taken from the header of compressed ones.
+//! A time is looked for record by record, in compressed batches too.
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};

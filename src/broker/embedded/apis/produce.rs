@@ -4,9 +4,9 @@
 //! - 8: error texts and the records at fault. 9: flexible. 10: the current leader beside an error.
 //! - 11, 12: nothing new in shape (12 may add partitions to transactions of their second version, not served). 13: topics by id.
 //!
-//! Batches are checked (length, magic, CRC-32C, count; records too where they are not compressed) and stored as they
-//! came, base offset and leader epoch set.
+//! Batches are checked (length, magic, CRC-32C, records) and stored as they came, base offset and leader epoch set.
 
+use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::produce_request::PartitionProduceData;
 use kafka_protocol::messages::produce_response::{
@@ -15,13 +15,13 @@ use kafka_protocol::messages::produce_response::{
 use kafka_protocol::messages::{ProduceRequest, ProduceResponse};
 
 use super::super::core::Call;
-use super::super::log::Appended;
+use super::super::log::{Appended, keys};
 use super::super::shape::{Kind, Shape, always, since, until};
 use super::super::state::{Refused, State};
 use super::super::topics::Topic;
 use super::super::transactions::{Claim, Transactions};
 use super::{OK, resolve, text};
-use crate::broker::batch::{BatchError, BatchHeader, raw_records};
+use crate::broker::batch::{BatchError, BatchHeader};
 
 pub(in super::super) static SHAPE: Shape = Shape {
     flexible: 9,
@@ -124,7 +124,8 @@ fn append(
     if topic.log(data.index).is_none() {
         return Err(unknown().into());
     }
-    let bytes = data.records.as_deref().unwrap_or_default();
+    let nothing = Bytes::new();
+    let bytes = data.records.as_ref().unwrap_or(&nothing);
     let header = check(topic, bytes)?;
     if header.is_transactional() {
         check_transaction(&state.transactions, request, &header, &topic.name, data.index)?;
@@ -154,7 +155,7 @@ fn append(
 }
 
 /// Checks what a producer sent for one partition of `topic`.
-fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
+fn check(topic: &Topic, bytes: &Bytes) -> Result<BatchHeader, Refusal> {
     let invalid = |message: &str| Refused::new(ResponseError::InvalidRecord, message);
     let header = BatchHeader::check(bytes).map_err(|error| match error {
         BatchError::TooShort(0) => invalid("A produce request must hold one record batch per partition."),
@@ -179,15 +180,14 @@ fn check(topic: &Topic, bytes: &[u8]) -> Result<BatchHeader, Refusal> {
     if header.producer_id >= 0 && (header.producer_epoch < 0 || header.base_sequence < 0) {
         return Err(invalid("A batch with a producer id needs an epoch and a sequence number.").into());
     }
-    if !header.is_compressed() {
-        let records = raw_records(bytes, &header).ok_or_else(|| invalid("The records are not as the batch states."))?;
-        if topic.configs.is_compacted() {
-            let keyless = records.iter().enumerate().filter(|(_, record)| record.key.is_none());
-            let records: Vec<i32> = keyless.map(|(index, _)| index as i32).collect();
-            if !records.is_empty() {
-                let refused = invalid("Compacted topic cannot accept message without key.");
-                return Err(Refusal { refused, records });
-            }
+    let problem = if header.is_compressed() { ResponseError::CorruptMessage } else { ResponseError::InvalidRecord };
+    let keys = keys(&header, bytes).ok_or_else(|| Refused::new(problem, "The records are not as the batch states."))?;
+    if topic.configs.is_compacted() {
+        let keyless = keys.iter().enumerate().filter(|(_, has_key)| !**has_key);
+        let records: Vec<i32> = keyless.map(|(index, _)| index as i32).collect();
+        if !records.is_empty() {
+            let refused = invalid("Compacted topic cannot accept message without key.");
+            return Err(Refusal { refused, records });
         }
     }
     Ok(header)

@@ -1,5 +1,7 @@
 //! The log of one partition.
 
+mod batch;
+mod compaction;
 mod epochs;
 mod producers;
 mod search;
@@ -8,6 +10,8 @@ mod transactions;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+use batch::Batch;
+pub(crate) use batch::keys;
 use bytes::{Bytes, BytesMut};
 use epochs::Epochs;
 use kafka_protocol::ResponseError;
@@ -15,7 +19,7 @@ use producers::{Producers, Verdict};
 pub(crate) use transactions::Aborted;
 use transactions::Transactions;
 
-use crate::broker::batch::{BatchHeader, BatchWriter, StoredRecord, raw_records};
+use crate::broker::batch::{BatchHeader, BatchWriter};
 
 /// Record batches of one partition, as raw bytes in ascending offset order.
 #[derive(Debug, Default)]
@@ -26,25 +30,6 @@ pub(crate) struct Log {
     epochs: Epochs,
     producers: Producers,
     transactions: Transactions,
-}
-
-#[derive(Debug)]
-struct Batch {
-    header: BatchHeader,
-    bytes: Bytes,
-}
-
-impl Batch {
-    fn last_offset(&self) -> i64 {
-        self.header.base_offset + i64::from(self.header.last_offset_delta)
-    }
-
-    fn records(&self) -> Option<impl Iterator<Item = StoredRecord> + '_> {
-        if self.header.is_compressed() {
-            return None;
-        }
-        Some(raw_records(&self.bytes, &self.header)?.into_iter().map(|record| record.to_stored(&self.header)))
-    }
 }
 
 /// What became of a produced batch.

@@ -58,16 +58,12 @@ impl Transactions {
         }
     }
 
-    /// Whether a producer's transaction is open.
-    pub(super) fn is_open(&self, producer_id: i64) -> bool {
-        self.open.contains_key(&producer_id)
-    }
-
     /// Whether the record at `offset` belongs to an aborted transaction of this producer.
-    pub(super) fn is_aborted(&self, producer_id: i64, offset: i64) -> bool {
-        self.aborted.iter().any(|aborted| {
-            aborted.producer_id == producer_id && (aborted.first_offset..aborted.last_offset).contains(&offset)
-        })
+    pub(super) fn is_aborted(&self, producer_id: i64, offset: i64, is_transactional: bool) -> bool {
+        is_transactional
+            && self.aborted.iter().any(|aborted| {
+                aborted.producer_id == producer_id && (aborted.first_offset..aborted.last_offset).contains(&offset)
+            })
     }
 
     /// The aborted transactions that overlap `[offset, end)`, by first offset.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::answer::{Verdict, judge};
 use super::backoff;
-use super::broker::Held;
+use super::broker::{Held, Undecoded};
 use super::intake::Chunk;
 use super::message::{Doubt, Then};
 use super::reading::Reading;
@@ -56,7 +56,8 @@ pub(super) fn sort(
                     held.answered = true;
                     held.heard = now;
                     if let Some(chunk) = chunk {
-                        held.undecoded = chunk.records.len();
+                        held.undecoded =
+                            Some(Undecoded { bytes: chunk.records.len(), from: (chunk.from, chunk.epoch) });
                         held.served = turn;
                         sorted.chunks.push((partition, chunk));
                     }

@@ -59,14 +59,9 @@ impl<F: FnMut(&[u8]) -> SaslAuthenticateResponse> Broker<F> {
         }
     }
 
-    fn answer<R: Request>(
-        &mut self,
-        frame: &mut Bytes,
-        version: i16,
-        make: impl FnOnce(&mut Self, R) -> R::Response,
-    ) -> Bytes
+    fn answer<R>(&mut self, frame: &mut Bytes, version: i16, make: impl FnOnce(&mut Self, R) -> R::Response) -> Bytes
     where
-        R: Decodable,
+        R: Request + Decodable,
         R::Response: Encodable,
     {
         let header = RequestHeader::decode(frame, R::header_version(version)).unwrap();

@@ -51,10 +51,18 @@ pub(super) struct Held {
     pub(super) answered: bool,
     /// The answer that last brought it records: who waits longest is served first.
     pub(super) served: u64,
-    /// Bytes received that are still to be decoded.
-    pub(super) undecoded: usize,
+    /// What was received and is still to be decoded.
+    pub(super) undecoded: Option<Undecoded>,
     /// When it was last known to be of the topic that it should be of, as far as fetches by name can tell.
     pub(super) heard: Instant,
+}
+
+/// Records that the position has passed already.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Undecoded {
+    pub(super) bytes: usize,
+    /// Where they begin, and the epoch of the batch before them.
+    pub(super) from: (i64, Option<i32>),
 }
 
 /// What is under way: at most one step at a time.
@@ -142,7 +150,7 @@ impl BrokerLoop {
             return self.report(reading, Then::End);
         }
         let partition = reading.partition.clone();
-        let held = Held { reading, asked: None, answered: false, served: 0, undecoded: 0, heard: Instant::now() };
+        let held = Held { reading, asked: None, answered: false, served: 0, undecoded: None, heard: Instant::now() };
         if let Some(before) = self.readings.insert(partition, held) {
             self.report(before.reading, Then::End);
         }
@@ -165,18 +173,19 @@ impl BrokerLoop {
         let failures = self.readings.values().map(|held| held.reading.failures).max().unwrap_or(0).saturating_add(1);
         // One pause for all, so that they come back together.
         let due = Instant::now() + backoff::pause(failures, rand::random());
-        for (_, mut held) in std::mem::take(&mut self.readings) {
-            held.reading.failures = failures;
-            if held.reading.credit(0) != Some(0) {
-                held.reading.tell_failure(error.clone());
+        for (_, held) in std::mem::take(&mut self.readings) {
+            let mut reading = held.leave();
+            reading.failures = failures;
+            if reading.credit(0) != Some(0) {
+                reading.tell_failure(error.clone());
             }
-            self.report(held.reading, Then::Again { due, stale: true });
+            self.report(reading, Then::Again { due, stale: true });
         }
     }
 
     fn give_back(&mut self, partition: &TopicPartition, then: Then) {
         if let Some(held) = self.readings.remove(partition) {
-            self.report(held.reading, then);
+            self.report(held.leave(), then);
         }
     }
 
@@ -189,6 +198,16 @@ impl BrokerLoop {
         if let Some(connection) = self.connection.take() {
             connection.close(cause);
         }
+    }
+}
+
+impl Held {
+    /// Leaves the loop. What was not decoded has to be fetched again.
+    fn leave(mut self) -> Reading {
+        if let Some(Undecoded { from: (offset, epoch), .. }) = self.undecoded {
+            self.reading.position.move_to(offset, epoch);
+        }
+        self.reading
     }
 }
 

@@ -69,10 +69,10 @@ impl BrokerLoop {
         for (partition, chunk) in chunks {
             let Some(held) = self.readings.get_mut(&partition) else { continue };
             let size = chunk.records.len();
+            held.undecoded = None;
             // A small part would pin the whole answer.
             let share = if size < whole / 4 { Share::Copy } else { Share::Slice };
             let next = take_in(&mut held.reading, chunk, self.cluster.settings.max_decompressed_bytes, share);
-            held.undecoded = 0;
             match next {
                 Next::GoOn => {}
                 Next::Pause(pause) => {

@@ -1,11 +1,13 @@
 mod metadata;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
@@ -36,6 +38,8 @@ pub(super) struct Manager {
     wake: Arc<Notify>,
     waiting: Vec<Waiting>,
     loops: HashMap<i32, Loop>,
+    /// Loops that were given up and may still close their connection, which the next loop of the broker must not get.
+    ending: HashMap<i32, JoinHandle<()>>,
     placed: HashMap<TopicPartition, Placed>,
     refreshing: Option<BoxFuture<Result<(), BrokerError>>>,
     /// When metadata was last asked for.
@@ -67,6 +71,7 @@ struct Placed {
 struct Loop {
     inbox: UnboundedSender<Order>,
     wake: Arc<Notify>,
+    task: JoinHandle<()>,
     /// How many readings it has.
     readings: usize,
     /// Whether it names topics by name.
@@ -91,6 +96,7 @@ impl Manager {
             wake: Arc::default(),
             waiting: Vec::new(),
             loops: HashMap::new(),
+            ending: HashMap::new(),
             placed: HashMap::new(),
             refreshing: None,
             asked: Instant::now(),
@@ -164,11 +170,11 @@ impl Manager {
         if self.placed.get(&reading.partition).is_some_and(|placed| placed.serial == reading.serial) {
             self.placed.remove(&reading.partition);
         }
-        let Some(one) = self.loops.get_mut(&broker) else { return };
-        one.readings -= 1;
-        if one.readings == 0 {
+        let Entry::Occupied(mut one) = self.loops.entry(broker) else { return };
+        one.get_mut().readings -= 1;
+        if one.get().readings == 0 {
             // With its inbox gone, the loop ends.
-            self.loops.remove(&broker);
+            self.ending.insert(broker, one.remove().task);
         }
     }
 
@@ -248,8 +254,15 @@ impl Manager {
             let wake = Arc::<Notify>::default();
             let cluster = Arc::clone(&self.cluster);
             let work = BrokerLoop::new(leader.broker, cluster, orders, Arc::clone(&wake), self.sender.clone());
-            tokio::spawn(work.run());
-            Loop { inbox, wake, readings: 0, by_name: false }
+            let before = self.ending.remove(&leader.broker);
+            let task = tokio::spawn(async move {
+                if let Some(before) = before {
+                    // However it ended.
+                    let _ = before.await;
+                }
+                work.run().await;
+            });
+            Loop { inbox, wake, task, readings: 0, by_name: false }
         });
         one.readings += 1;
         // A loop ends only after this end of its inbox is dropped.

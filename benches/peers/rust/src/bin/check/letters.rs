@@ -63,7 +63,7 @@ fn at(message: &BorrowedMessage<'_>, error: impl Display) -> Box<dyn std::error:
 /// Takes a dead letter apart: partition and offset of its record, and what is left without its context.
 fn letter(job: &Job, message: &BorrowedMessage<'_>) -> Result<((i32, i64), Letter)> {
     let mut content = content(message);
-    let mut context = HashMap::new();
+    let mut context = Context::new();
     content.headers.retain(|(name, value)| {
         let ours = is_context(name);
         if ours {
@@ -71,19 +71,53 @@ fn letter(job: &Job, message: &BorrowedMessage<'_>) -> Result<((i32, i64), Lette
         }
         !ours
     });
-    let text = |name: &str| context.get(name).map(|value| String::from_utf8_lossy(value));
-    let get = |name: &str| text(name).ok_or_else(|| format!("has no header {name}"));
-    if get(names::TOPIC)? != job.topic {
-        return Err(format!("says topic {:?}", get(names::TOPIC)?).into());
+    let claim = if context.contains_key(spring::TOPIC) { spring::claim(&context)? } else { claim(&context)? };
+    if claim.topic != job.topic {
+        return Err(format!("says topic {:?}", claim.topic).into());
     }
-    let place = (get(names::PARTITION)?.parse()?, get(names::OFFSET)?.parse()?);
-    let message = get(names::MESSAGE)?.into_owned();
-    Ok((place, Letter { content, message }))
+    Ok((claim.place, Letter { content, message: claim.message }))
+}
+
+/// What a dead letter's context says.
+struct Claim {
+    topic: String,
+    place: (i32, i64),
+    message: String,
+}
+
+/// The headers by name.
+type Context = HashMap<String, Vec<u8>>;
+
+fn claim(context: &Context) -> Result<Claim> {
+    let text = |name| get(context, name).map(|value| String::from_utf8_lossy(value).into_owned());
+    let place = (text(names::PARTITION)?.parse()?, text(names::OFFSET)?.parse()?);
+    Ok(Claim { topic: text(names::TOPIC)?, place, message: text(names::MESSAGE)? })
+}
+
+fn get<'a>(context: &'a Context, name: &str) -> Result<&'a [u8]> {
+    context.get(name).map(Vec::as_slice).ok_or_else(|| format!("has no header {name}").into())
+}
+
+/// The headers of Spring Kafka.
+mod spring {
+    use super::{Claim, Context, Result, get};
+
+    pub const PREFIX: &str = "kafka_dlt-";
+    pub const TOPIC: &str = "kafka_dlt-original-topic";
+
+    pub fn claim(context: &Context) -> Result<Claim> {
+        let text = |name| get(context, name).map(|value| String::from_utf8_lossy(value).into_owned());
+        let partition = i32::from_be_bytes(get(context, "kafka_dlt-original-partition")?.try_into()?);
+        let offset = i64::from_be_bytes(get(context, "kafka_dlt-original-offset")?.try_into()?);
+        // The message is the wrapper's; the cause's is in the stack trace.
+        let message = text("kafka_dlt-exception-stacktrace")?;
+        Ok(Claim { topic: text(TOPIC)?, place: (partition, offset), message })
+    }
 }
 
 /// Whether a header was added to the original ones: the records themselves have none of these names.
 fn is_context(name: &str) -> bool {
-    name.starts_with("__dlq.errors.") || name.starts_with("bezoar.")
+    ["__dlq.errors.", "bezoar.", spring::PREFIX].iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn content(message: &BorrowedMessage<'_>) -> Content {

@@ -189,7 +189,7 @@ impl World {
         let index = argument % self.connections.len();
         let connection = &mut self.connections[index];
         connection.open = false;
-        if argument % 3 == 0 {
+        if argument.is_multiple_of(3) {
             connection.wire.clear();
         }
         for (batch, body, _) in std::mem::take(&mut connection.waiting) {

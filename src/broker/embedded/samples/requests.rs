@@ -1,24 +1,19 @@
 //! Requests of every API and version with something in each of their arrays; for tests.
 
-use std::time::Duration;
-
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages as m;
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 use uuid::Uuid;
 
-use super::api::Api;
-use super::core::{Core, Now};
-use super::state::{Creation, Settings, State};
-use super::transactions::Claim;
+use super::super::api::Api;
 use crate::broker::batch::BatchWriter;
 
 fn s(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
 
-pub(super) fn topic(name: &str) -> TopicName {
+pub(in super::super) fn topic(name: &str) -> TopicName {
     TopicName(s(name))
 }
 
@@ -27,22 +22,12 @@ fn group() -> GroupId {
 }
 
 /// The transactional id of all samples.
-const PAYMENTS: &str = "payments";
+pub(super) const PAYMENTS: &str = "payments";
 /// The first producer id that a broker gives out.
-const FIRST_PRODUCER: i64 = 1_000;
-
-/// Opens the transaction that samples are about.
-pub(super) fn begin_transaction(core: &mut Core) {
-    let (producer_id, epoch) = core.state.init_transactional(NOW, PAYMENTS, Duration::from_secs(60), None).unwrap();
-    assert_eq!((producer_id, epoch), (FIRST_PRODUCER, 0));
-    let claim = Claim { transactional_id: PAYMENTS, producer_id, epoch };
-    core.state.transactions.add(NOW.elapsed, claim, []).unwrap();
-}
-
-pub(super) const NOW: Now = Now { elapsed: Duration::ZERO, wall_millis: 1_790_000_000_000 };
+pub(super) const FIRST_PRODUCER: i64 = 1_000;
 
 /// The correlation id of all samples.
-pub(super) const CORRELATION: i32 = 77;
+pub(in super::super) const CORRELATION: i32 = 77;
 
 fn frame<R: Encodable + HeaderVersion>(api: Api, version: i16, request: &R) -> Bytes {
     let mut buffer = BytesMut::new();
@@ -58,7 +43,7 @@ fn frame<R: Encodable + HeaderVersion>(api: Api, version: i16, request: &R) -> B
 }
 
 /// A request of `version`, without the length before it.
-pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
+pub(in super::super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
     let batch = BatchWriter::new().record(Some(b"k"), Some(b"v"), Vec::new()).build();
     let since = |first: i16| version >= first;
     match api {
@@ -283,21 +268,4 @@ pub(super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes {
         }
         Api::DeleteGroups => frame(api, version, &DeleteGroupsRequest::default().with_groups_names(vec![group()])),
     }
-}
-
-/// A core with the topic `orders`, and the topic's id.
-pub(super) fn core() -> (Core, Uuid) {
-    let settings = Settings {
-        host: "localhost".into(),
-        port: 9092,
-        default_partitions: 1,
-        auto_create_topics: false,
-        fetch_sessions: 10,
-    };
-    let mut state = State::new(settings, 1);
-    let creation = Creation { name: "orders".into(), partitions: 2, replication: 1, configs: Vec::new() };
-    let orders = state.build_topic(creation).unwrap();
-    let id = orders.id;
-    state.topics.insert(orders);
-    (Core::new(state), id)
 }
