@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::message::{DeadLetterMessage, Job, Outcome, Target};
+use super::message::{DeadLetterMessage, Job, Jobs, Outcome, Target};
 use super::send::Publisher;
 use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
@@ -129,7 +129,7 @@ impl DeadLetterActor {
         myself: &ActorRef<DeadLetterMessage>,
         state: &mut DeadLetterState,
         target: &Target,
-        jobs: Vec<Box<Job>>,
+        jobs: Jobs,
         outcome: Outcome,
     ) {
         let Some(queue) = state.queues.get_mut(target) else { return };
@@ -191,10 +191,10 @@ impl DeadLetterActor {
         &self,
         queue: &mut Queue,
         partition: TopicPartition,
-        mut jobs: Vec<Box<Job>>,
+        mut jobs: Jobs,
         error: &BrokerError,
         verdict: PublishVerdict,
-    ) -> Vec<Box<Job>> {
+    ) -> Jobs {
         match verdict {
             PublishVerdict::Retry(_) => {
                 self.failed_once_more(queue, partition, error, jobs.len());
@@ -263,8 +263,8 @@ impl Run {
 }
 
 impl Queue {
-    fn next_batch(&mut self) -> Vec<Box<Job>> {
-        let mut jobs: Vec<Box<Job>> = Vec::new();
+    fn next_batch(&mut self) -> Jobs {
+        let mut jobs = Jobs::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
             bytes += job.size() + CONTEXT_BYTES;
