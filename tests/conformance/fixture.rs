@@ -72,9 +72,20 @@ impl Fixture {
 
     /// Reads a partition into a feed of 64 MiB.
     pub(crate) async fn read(&self, partition: &TopicPartition, offset: i64) -> Reading {
-        let reading = Reading::new(partition, 64 << 20);
+        self.read_over(&self.ports, partition, offset, 64 << 20).await
+    }
+
+    /// Reads a partition over other ports, into a feed of `limit` bytes.
+    pub(crate) async fn read_over(
+        &self,
+        ports: &Ports,
+        partition: &TopicPartition,
+        offset: i64,
+        limit: usize,
+    ) -> Reading {
+        let reading = Reading::new(partition, limit);
         let id = self.topic_id(partition.topic()).await;
-        self.ports.source.add(partition.clone(), id, offset, Arc::clone(&reading.feed));
+        ports.source.add(partition.clone(), id, offset, Arc::clone(&reading.feed));
         reading
     }
 

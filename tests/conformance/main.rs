@@ -13,6 +13,7 @@ mod pipes;
 mod produce;
 mod reading;
 mod rskafka_limits;
+mod transactional;
 mod transactions;
 mod wire;
 
@@ -96,6 +97,7 @@ both_planes! {
         committed_records_are_read_past_the_markers,
         a_marker_at_the_end_is_passed_and_told,
         an_open_transaction_is_waited_for_and_not_skipped,
+        a_transaction_of_many_batches_is_read_over_many_fetches,
     }
     gaps {
         embedded_an_emptied_batch_is_passed,
@@ -115,12 +117,28 @@ both_planes! {
     }
 }
 
+/// What the native plane does and rskafka does not.
+mod native_only {
+    suite! { native:
+            transactions {
+                an_aborted_transaction_of_many_batches_is_left_out_over_many_fetches,
+                interleaved_transactions_end_each_by_itself,
+                a_hanging_transaction_holds_up_only_who_reads_committed_records,
+                what_a_fenced_producer_leaves_is_not_read,
+            }
+    }
+}
+
+/// What rskafka does in place of that, as docs/limits.md says.
 mod limits {
     suite! { rskafka:
             rskafka_limits {
                 a_null_header_stops_the_reading_after_what_is_before_it,
                 an_unknown_compression_stops_the_reading_with_a_remedy,
                 headers_that_cannot_be_written_are_named,
+            }
+            transactions {
+                aborted_records_are_delivered_as_documented,
             }
     }
 }
