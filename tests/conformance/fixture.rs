@@ -211,6 +211,37 @@ impl Reading {
         self.problems.lock().unwrap().clone()
     }
 
+    /// What stopped the reading, if anything did.
+    pub(crate) fn stopped(&self) -> Option<SourceProblem> {
+        let stops = |problem: &SourceProblem| !matches!(problem, SourceProblem::Retrying(_) | SourceProblem::Recovered);
+        self.problems().into_iter().find(stops)
+    }
+
+    /// All records until the reading stops, and what stopped it; nothing may arrive after that.
+    pub(crate) async fn drained(&self) -> (Vec<Owned>, SourceProblem) {
+        let mut records = Vec::new();
+        let draining = async {
+            loop {
+                // Nothing is pushed once a stop is reported, so it must be looked for first.
+                let stopped = self.stopped();
+                while let Some(batch) = self.feed.front() {
+                    records.extend(batch.iter().map(Owned::from));
+                    self.feed.pop_front();
+                }
+                match stopped {
+                    Some(problem) => return problem,
+                    None => self.arrived.notified().await,
+                }
+            }
+        };
+        let Ok(problem) = tokio::time::timeout(PATIENCE, draining).await else {
+            panic!("it does not stop; problems so far: {:?}", self.problems())
+        };
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(self.feed.front().is_none(), "something arrived after {problem:?}");
+        (records, problem)
+    }
+
     /// Waits until the problems reported satisfy `enough`.
     pub(crate) async fn until(&self, enough: impl Fn(&[SourceProblem]) -> bool) -> Vec<SourceProblem> {
         let wait = async {
