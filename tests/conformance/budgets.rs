@@ -1,10 +1,11 @@
 //! How much is asked for at once, and how long for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bezoar::embedded::{Api, Broker};
 
-use crate::fixture::{Fixture, eventually, partition, record, records};
+use crate::fixture::{Fixture, Reading, eventually, partition, record, records};
 
 /// Longer than any test waits.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
@@ -62,6 +63,7 @@ pub(crate) async fn embedded_no_more_is_asked_for_than_allowed(fixture: &Fixture
             fixture.produce(&partition(&topic, number), vec![record(&"x".repeat(1_000))]).await;
         }
     }
+    let id = fixture.topic_id(&topic).await;
     let needed = async |per_partition: i32, per_broker: i32| {
         let ports = fixture.with(|settings| {
             settings.fetch_max_bytes = per_partition;
@@ -71,16 +73,18 @@ pub(crate) async fn embedded_no_more_is_asked_for_than_allowed(fixture: &Fixture
         });
         let ports = ports.await;
         let before = broker.requests(Api::Fetch);
-        let both = [
-            fixture.read_over(&ports, &partition(&topic, 0), 0, 1 << 20).await,
-            fixture.read_over(&ports, &partition(&topic, 1), 0, 1 << 20).await,
-        ];
+        // Together: who comes later waits for the answer to what was asked for before.
+        let both = [0, 1].map(|number| {
+            let reading = Reading::new(&partition(&topic, number), 1 << 20);
+            ports.source.add(partition(&topic, number), id, 0, Arc::clone(&reading.feed));
+            reading
+        });
         for reading in &both {
             assert_eq!(reading.records(BATCHES as usize).await.len(), BATCHES as usize);
         }
         broker.requests(Api::Fetch) - before
     };
-    // The first batch is answered whole, however small the limits are.
+    // The first batch of an answer comes whole, however small the limits are.
     let unlimited = needed(1 << 20, 1 << 20).await;
     assert!(unlimited <= 6, "{unlimited} fetches");
     let one_each = needed(1_500, 1 << 20).await;

@@ -36,7 +36,8 @@ const FRAMES: &[Damage] = &[
 
 fn wary(settings: &mut ConnectionSettings) {
     settings.max_response_bytes = LIMIT;
-    settings.request_timeout = Duration::from_secs(1);
+    settings.request_timeout = Duration::from_millis(700);
+    settings.connect_timeout = Duration::from_millis(500);
     // What fails again and again is not left alone for as long as a call may take.
     settings.reconnect_backoff_max = Duration::from_millis(200);
     settings.produce.delivery_timeout = Duration::from_secs(20);
