@@ -19,13 +19,15 @@
 //! | decide what follows | [`policy`] |
 //! | read a dead letter | [`dead_letter::DeadLetter::read`] |
 //! | see what happens | [`Event`], [`EventStream`] |
+//! | connect by TLS and SASL | [`broker::security`] |
 //! | send records | [`Delivery::produce`], [`producer::Producer`] |
 //! | test | `testing::Harness`, `embedded::Broker` |
 //!
 //! # Features
 //! | feature | default | brings |
 //! |---|---|---|
-//! | `rskafka` | yes | reading and producing through the rskafka client |
+//! | `rskafka` | yes | [`broker::Plane::Rskafka`]: reading and producing through the rskafka client |
+//! | `tls` | no | TLS, by rustls with cryptography in pure Rust |
 //! | `embedded` | no | `embedded::Broker`, an in-process Kafka server |
 //! | `testing` | no | `testing::Harness`, and `embedded` |
 //! | `async-trait` | no | ractor's other form of its traits, where another crate switches it on |

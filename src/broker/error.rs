@@ -51,6 +51,14 @@ pub enum BrokerError {
         /// The cause.
         cause: String,
     },
+    /// A record holds what the adapter cannot write; nothing was sent.
+    #[error("{doing}: cannot be written: {remedy}")]
+    Unwritable {
+        /// What was being done, to what.
+        doing: String,
+        /// What it is, and what to do instead.
+        remedy: String,
+    },
     /// The request would be larger than allowed, and was not sent.
     #[error(
         "{doing}: request of {bytes} bytes, above the limit of {limit} (max_request_bytes); send less at once, or raise it and the brokers' socket.request.max.bytes"
@@ -126,6 +134,7 @@ impl BrokerError {
             | Self::RequestTooLarge { .. }
             | Self::OtherCluster { .. }
             | Self::Unsupported { .. }
+            | Self::Unwritable { .. }
             | Self::Authentication { .. }
             | Self::Tls { .. }
             | Self::Config(_)

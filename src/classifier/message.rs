@@ -15,7 +15,8 @@ pub(crate) enum ClassifierMessage {
         evidence: Box<Evidence>,
         /// Which attempt failed, 1 for the first.
         attempt: u32,
-        reply: RpcReplyPort<Verdict>,
+        /// Gives the evidence back.
+        reply: RpcReplyPort<(Verdict, Box<Evidence>)>,
     },
     /// Dead letters could not be published.
     JudgePublishing {

@@ -24,14 +24,10 @@ pub(super) fn judge(error: &BrokerError, batch: usize, rung: Rung, failures: u32
 
 /// Whether the records themselves are what the broker or the adapter refuses.
 fn refused_for_content(error: &BrokerError) -> bool {
-    match error {
-        BrokerError::Unsupported { .. } => true,
-        BrokerError::Response { code, .. } => {
-            // RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, POLICY_VIOLATION, INVALID_RECORD.
-            *code == ErrorCode::MESSAGE_TOO_LARGE || matches!(code.0, 18 | 32 | 44 | 87)
-        }
-        _ => false,
-    }
+    // RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, POLICY_VIOLATION, INVALID_RECORD; a request above our own limit has the
+    // first of them, too.
+    let refused = |code: ErrorCode| code == ErrorCode::MESSAGE_TOO_LARGE || matches!(code.0, 18 | 32 | 44 | 87);
+    matches!(error, BrokerError::Unwritable { .. }) || error.code().is_some_and(refused)
 }
 
 #[cfg(test)]
@@ -52,6 +48,19 @@ mod tests {
             steps += 1;
         }
         assert_eq!((rung, steps), (Rung::ContextOnly, 4));
+    }
+
+    #[test]
+    fn what_the_client_cannot_write_is_reduced_and_what_the_broker_cannot_do_is_waited_for() {
+        let doing = || "producing".to_owned();
+        let unwritable = BrokerError::Unwritable { doing: doing(), remedy: String::new() };
+        let too_large = BrokerError::RequestTooLarge { doing: doing(), bytes: 2, limit: 1 };
+        for error in [unwritable, too_large] {
+            assert_eq!(judge(&error, 2, Rung::Full, 1, 0.0), PublishVerdict::Split);
+            assert!(matches!(judge(&error, 1, Rung::Full, 1, 0.0), PublishVerdict::Reduce(_)));
+        }
+        let unsupported = BrokerError::Unsupported { doing: doing(), remedy: String::new() };
+        assert!(matches!(judge(&unsupported, 2, Rung::Full, 1, 0.0), PublishVerdict::Retry(_)));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl ConsumerBuilder {
     }
 
     /// What becomes of record batches that cannot be read, after three more tries. Default
-    /// [`CorruptBatches::Quarantine`]. Not for [`Plane::Rskafka`], which stops there.
+    /// [`CorruptBatches::Quarantine`]. Not for [`Plane::Rskafka`](crate::broker::Plane::Rskafka), which stops there.
     pub fn corrupt_batches(mut self, policy: CorruptBatches) -> Self {
         self.settings.corrupt_batches = policy;
         self

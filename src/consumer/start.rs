@@ -160,7 +160,7 @@ async fn launch(
         limits: TopicLimits { poison_timeout: topic.options.poison_timeout.unwrap_or(settings.poison_timeout) },
     });
     let actors = ControlActors {
-        classifier: ClassifierActor { policies: settings.policies, rules: settings.rules },
+        classifier: ClassifierActor { policies: settings.policies, rules: Arc::new(settings.rules) },
         dead_letter: DeadLetterActor {
             publisher: Arc::new(Publisher {
                 produce: Arc::clone(&ports.produce),

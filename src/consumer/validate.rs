@@ -138,7 +138,7 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     let connection = &settings.connection;
     let per_broker = usize::try_from(connection.fetch_max_bytes_per_broker).unwrap_or(0);
     range("fetch_max_bytes_per_broker", per_broker, 1, 1 << 30)?;
-    range("fetch_min_bytes", usize::try_from(connection.fetch_min_bytes).unwrap_or(usize::MAX), 0, 1 << 30)?;
+    range("fetch_min_bytes", usize::try_from(connection.fetch_min_bytes).unwrap_or(0), 1, 1 << 30)?;
     range("max_decompressed_bytes", connection.max_decompressed_bytes, 1 << 10, 1 << 31)?;
     range("max_request_bytes", connection.max_request_bytes, 1 << 20, 1 << 31)?;
     range("producer.batch_bytes", connection.produce.batch_bytes, 1, 1 << 30)?;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
-use super::message::{DeadLetterMessage, Job, Outcome, Target};
+use super::message::{DeadLetterMessage, Job, Jobs, Outcome, Target};
 use super::send::Publisher;
 use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
 use crate::event::{Event, Events};
 use crate::offsets::OffsetsMessage;
+use crate::partition::Ownership;
 use crate::record::TopicPartition;
 
 /// Publishes dead letters: in order per source partition and dead-letter topic, one batch in flight for each. An
@@ -29,7 +30,7 @@ pub(crate) struct DeadLetterState {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Box<Job>>,
     /// Whether a batch is in flight, or a wait before the next attempt goes on.
     busy: bool,
     /// How many attempts in a row have failed.
@@ -70,7 +71,7 @@ impl Actor for DeadLetterActor {
             DeadLetterMessage::Publish(job) => {
                 let source_partition = job.ownership.partition.partition();
                 let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(*job);
+                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
                 target
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
@@ -128,7 +129,7 @@ impl DeadLetterActor {
         myself: &ActorRef<DeadLetterMessage>,
         state: &mut DeadLetterState,
         target: &Target,
-        jobs: Vec<Job>,
+        jobs: Jobs,
         outcome: Outcome,
     ) {
         let Some(queue) = state.queues.get_mut(target) else { return };
@@ -138,9 +139,12 @@ impl DeadLetterActor {
                 if std::mem::take(&mut queue.failures) > 0 {
                     self.events.emit(Event::Released { dead_letter: partition.clone() });
                 }
+                let mut runs = Vec::new();
                 for (job, offset) in jobs.into_iter().zip(offsets) {
-                    self.acknowledged(&state.offsets, job, &partition, offset);
+                    Run::extend(&mut runs, &job);
+                    self.acknowledged(job, &partition, offset);
                 }
+                runs.into_iter().for_each(|run| run.settle(&state.offsets));
             }
             Outcome::Refused { partition, error, verdict } => {
                 let jobs = self.refused(queue, partition, jobs, &error, verdict);
@@ -154,33 +158,24 @@ impl DeadLetterActor {
         }
     }
 
-    /// Settles the record of an acknowledged dead letter. The event comes first: what follows may depend on it.
-    fn acknowledged(&self, offsets: &ActorRef<OffsetsMessage>, job: Job, partition: &TopicPartition, offset: i64) {
+    /// Tells of an acknowledged dead letter. Its record is settled afterwards: what follows may depend on what is told.
+    fn acknowledged(&self, job: Box<Job>, partition: &TopicPartition, offset: i64) {
         let context = job.letter.context;
         let (record, category) = (context.source, context.category);
-        let source_offset = record.offset;
+        let alert = (job.alert || job.page).then(|| (record.clone(), context.message.clone()));
         self.events.emit(Event::DeadLettered {
-            record: record.clone(),
+            record,
             category,
             error_type: context.error_type,
-            message: context.message.clone(),
+            message: context.message,
             attempts: context.attempts.unwrap_or(1),
             dead_letter: partition.clone(),
             dead_letter_offset: offset,
             left_out: job.rung.truncated().unwrap_or_default().to_owned(),
         });
-        if job.alert || job.page {
-            self.events.emit(Event::Alert { record, category, page: job.page, message: context.message });
+        if let Some((record, message)) = alert {
+            self.events.emit(Event::Alert { record, category, page: job.page, message });
         }
-        let settled = OffsetsMessage::Settled {
-            partition: job.ownership.partition.clone(),
-            epoch: job.ownership.epoch,
-            from: source_offset,
-            to: source_offset + 1,
-        };
-        // The offsets actor is gone only when the consumer is; then nothing more is committed.
-        let _ = offsets.cast(settled);
-        job.ownership.dead_letter_settled();
     }
 
     /// Counts a failure, and tells the first of a row: from then on the records are held.
@@ -196,10 +191,10 @@ impl DeadLetterActor {
         &self,
         queue: &mut Queue,
         partition: TopicPartition,
-        mut jobs: Vec<Job>,
+        mut jobs: Jobs,
         error: &BrokerError,
         verdict: PublishVerdict,
-    ) -> Vec<Job> {
+    ) -> Jobs {
         match verdict {
             PublishVerdict::Retry(_) => {
                 self.failed_once_more(queue, partition, error, jobs.len());
@@ -240,9 +235,36 @@ async fn watched<T, Trouble>(
     }
 }
 
+/// Records of one ownership, one offset after the other, whose dead letters were acknowledged together: settled by one
+/// message.
+struct Run {
+    ownership: Arc<Ownership>,
+    from: i64,
+    to: i64,
+}
+
+impl Run {
+    /// Takes a job's record into the last run, or into a new one.
+    fn extend(runs: &mut Vec<Self>, job: &Job) {
+        let offset = job.letter.context.source.offset;
+        match runs.last_mut() {
+            Some(run) if Arc::ptr_eq(&run.ownership, &job.ownership) && run.to == offset => run.to += 1,
+            _ => runs.push(Self { ownership: Arc::clone(&job.ownership), from: offset, to: offset + 1 }),
+        }
+    }
+
+    fn settle(self, offsets: &ActorRef<OffsetsMessage>) {
+        let Self { ownership, from, to } = self;
+        let (partition, epoch) = (ownership.partition.clone(), ownership.epoch);
+        // The offsets actor is gone only when the consumer is; then nothing more is committed.
+        let _ = offsets.cast(OffsetsMessage::Settled { partition, epoch, from, to });
+        ownership.dead_letters_settled(usize::try_from(to - from).unwrap_or(usize::MAX));
+    }
+}
+
 impl Queue {
-    fn next_batch(&mut self) -> Vec<Job> {
-        let mut jobs: Vec<Job> = Vec::new();
+    fn next_batch(&mut self) -> Jobs {
+        let mut jobs = Jobs::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
             bytes += job.size() + CONTEXT_BYTES;

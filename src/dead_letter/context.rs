@@ -29,7 +29,7 @@ impl DeadLetter {
         Self {
             key: record.key_bytes(),
             value: record.value_bytes(),
-            headers: record.headers().to_vec(),
+            headers: record.owned_headers(),
             context,
             rung: Rung::Full,
         }
@@ -79,19 +79,23 @@ impl DeadLetterContext {
             source_timestamp: Some(record.timestamp()),
             backtrace: backtrace.clone(),
             replay_count: record.headers().text(names::REPLAY_COUNT).and_then(|count| count.parse().ok()).unwrap_or(0),
-            fingerprint: fingerprint(category, error_type, message, location.as_deref()),
-            ..Self::bare(record.id(), category, error_type.clone(), message.clone())
+            ..Self::at(record.id(), category, error_type.clone(), message.clone(), location.as_deref())
         }
     }
 
     /// The least that a dead letter says.
     pub(super) fn bare(source: RecordId, category: Category, error_type: String, message: String) -> Self {
+        Self::at(source, category, error_type, message, None)
+    }
+
+    /// The same of a fault whose place is known.
+    fn at(source: RecordId, category: Category, error_type: String, message: String, location: Option<&str>) -> Self {
         Self {
             source,
             source_timestamp: None,
             group: None,
             attempts: None,
-            fingerprint: fingerprint(category, &error_type, &message, None),
+            fingerprint: fingerprint(category, &error_type, &message, location),
             category,
             error_type,
             message,

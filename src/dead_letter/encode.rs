@@ -1,4 +1,7 @@
+use std::fmt::{Display, Write};
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::context::DeadLetter;
 use super::envelope::Envelope;
@@ -48,26 +51,74 @@ impl DeadLetter {
         let context = &self.context;
         let source = &context.source;
         let backtrace = context.backtrace.as_deref().filter(|_| rung.keeps_backtrace() && format.backtrace_limit > 0);
-        let mut put = |name: &'static str, value: Option<&str>| headers.extend(value.map(|value| text(name, value)));
-        put(TOPIC, Some(source.partition.topic()));
-        put(PARTITION, Some(&source.partition.partition().to_string()));
-        put(OFFSET, Some(&source.offset.to_string()));
-        put(GROUP, context.group.as_deref());
-        put(DELIVERY_COUNT, context.attempts.map(|attempts| attempts.to_string()).as_deref());
-        put(MESSAGE, Some(cut(&context.message, format.message_limit)));
-        put(ID, Some(&context.id()));
-        put(CATEGORY, Some(context.category.as_str()));
-        put(ERROR_TYPE, Some(cut(&context.error_type, format.message_limit)));
-        put(BACKTRACE, backtrace.map(|backtrace| cut(backtrace, format.backtrace_limit)));
-        put(SOURCE_TIMESTAMP, context.source_timestamp.map(time::text).as_deref());
-        put(SOURCE_TOPIC_ID, source.topic_id.map(|id| id.to_string()).as_deref());
-        put(FIRST_FAILED_AT, context.first_failed_at.map(time::text).as_deref());
-        put(LAST_FAILED_AT, context.last_failed_at.map(time::text).as_deref());
-        put(CONSUMER_ID, context.consumer_id.as_deref());
-        put(CONSUMER_VERSION, context.consumer_version.as_deref());
-        put(FINGERPRINT, Some(&context.fingerprint));
-        put(REPLAY_COUNT, Some(&context.replay_count.to_string()));
-        put(TRUNCATED, rung.truncated());
+        let mut values = Values::new();
+        values.text(TOPIC, Some(source.partition.topic()));
+        values.display(PARTITION, Some(source.partition.partition()));
+        values.display(OFFSET, Some(source.offset));
+        values.text(GROUP, context.group.as_deref());
+        values.display(DELIVERY_COUNT, context.attempts);
+        values.text(MESSAGE, Some(cut(&context.message, format.message_limit)));
+        values.text(ID, Some(&context.id()));
+        values.text(CATEGORY, Some(context.category.as_str()));
+        values.text(ERROR_TYPE, Some(cut(&context.error_type, format.message_limit)));
+        values.text(BACKTRACE, backtrace.map(|backtrace| cut(backtrace, format.backtrace_limit)));
+        values.time(SOURCE_TIMESTAMP, context.source_timestamp);
+        values.display(SOURCE_TOPIC_ID, source.topic_id);
+        values.time(FIRST_FAILED_AT, context.first_failed_at);
+        values.time(LAST_FAILED_AT, context.last_failed_at);
+        values.text(CONSUMER_ID, context.consumer_id.as_deref());
+        values.text(CONSUMER_VERSION, context.consumer_version.as_deref());
+        values.text(FINGERPRINT, Some(&context.fingerprint));
+        values.display(REPLAY_COUNT, Some(context.replay_count));
+        values.text(TRUNCATED, rung.truncated());
+        values.into_headers(headers);
+    }
+}
+
+/// Collects headers whose values share one buffer: a dead letter has some twenty, and an allocation for each would be half
+/// of what writing it costs.
+struct Values {
+    buffer: String,
+    /// Name, and where the value ends.
+    entries: Vec<(&'static str, usize)>,
+}
+
+impl Values {
+    fn new() -> Self {
+        Self { buffer: String::with_capacity(1024), entries: Vec::with_capacity(20) }
+    }
+
+    fn text(&mut self, name: &'static str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.buffer.push_str(value);
+            self.entries.push((name, self.buffer.len()));
+        }
+    }
+
+    fn display(&mut self, name: &'static str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            // Writing to a string cannot fail.
+            let _ = write!(self.buffer, "{value}");
+            self.entries.push((name, self.buffer.len()));
+        }
+    }
+
+    fn time(&mut self, name: &'static str, millis: Option<i64>) {
+        if let Some(millis) = millis {
+            // As above.
+            let _ = time::put(&mut self.buffer, millis);
+            self.entries.push((name, self.buffer.len()));
+        }
+    }
+
+    fn into_headers(self, headers: &mut Vec<Header>) {
+        let buffer = Bytes::from(self.buffer);
+        headers.reserve(self.entries.len());
+        let mut start = 0;
+        for (name, end) in self.entries {
+            headers.push(Header::new(name.as_bytes(), buffer.slice(start..end)));
+            start = end;
+        }
     }
 }
 

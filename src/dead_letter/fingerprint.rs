@@ -14,7 +14,8 @@ pub fn fingerprint(category: Category, error_type: &str, message: &str, location
 
 /// The first 16 hexadecimal digits of the MD5 of `bytes`: an identifier, nothing that protects.
 pub(super) fn short_hash(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let digest: [u8; 16] = Md5::digest(bytes).into();
+    format!("{:016x}", u128::from_be_bytes(digest) >> 64)
 }
 
 /// Names of types hold digits that say what the fault is.
@@ -39,8 +40,9 @@ fn mask(message: &str) -> String {
             continue;
         }
         let (text, after) = rest.split_at(word);
-        let varies = text.contains(|letter: char| letter.is_ascii_digit());
-        masked.push_str(if varies && !TYPES.contains(&text.to_ascii_lowercase().as_str()) { "#" } else { text });
+        let varies = text.bytes().any(|byte| byte.is_ascii_digit());
+        let masks = varies && !TYPES.iter().any(|name| name.eq_ignore_ascii_case(text));
+        masked.push_str(if masks { "#" } else { text });
         rest = after;
     }
     masked

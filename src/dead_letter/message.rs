@@ -16,7 +16,7 @@ pub(crate) enum DeadLetterMessage {
     /// Dead letters under way are not acknowledged yet, and this is why.
     Delayed { target: Target, partition: TopicPartition, error: BrokerError, waiting: usize },
     /// An attempt to publish ended.
-    Published { target: Target, jobs: Vec<Job>, outcome: Outcome },
+    Published { target: Target, jobs: Jobs, outcome: Outcome },
     /// A wait before publishing again is over.
     Resume(Target),
 }
@@ -35,6 +35,10 @@ pub(crate) struct Job {
     /// Whether it was refused in a batch, and goes alone to find out which one was meant.
     pub(crate) alone: bool,
 }
+
+/// Several jobs.
+#[allow(clippy::vec_box)] // a job is large, and moves from queue to batch to answer: by its box
+pub(crate) type Jobs = Vec<Box<Job>>;
 
 impl Job {
     /// The size of the original record, in bytes.

@@ -27,7 +27,7 @@ impl Publisher {
         &self,
         classifier: &ActorRef<ClassifierMessage>,
         target: &Target,
-        jobs: &mut [Job],
+        jobs: &mut [Box<Job>],
         failures: u32,
     ) -> Outcome {
         for job in jobs.iter_mut() {
@@ -92,7 +92,7 @@ impl Publisher {
         TopicPartition::new(target.topic.as_str(), target.source_partition % partitions.max(1))
     }
 
-    async fn produce(&self, target: &Target, jobs: &[Job]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
+    async fn produce(&self, target: &Target, jobs: &[Box<Job>]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
         let source = jobs.first().map_or("", |job| job.letter.context.source.partition.topic());
         let partitions = self.keeper.partitions(source, &target.topic).await.map_err(|error| match error {
             DeadLetterTopicError::Broker(error) => error,

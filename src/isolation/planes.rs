@@ -82,10 +82,14 @@ impl Planes {
         &self.inner.shared
     }
 
-    /// The lane for the next partition, in turn.
-    pub(crate) fn next_lane(&self) -> Handle {
-        let index = self.inner.next.fetch_add(1, Ordering::Relaxed) % self.inner.lanes.len();
-        self.inner.lanes[index].clone()
+    /// All lanes.
+    pub(crate) fn lanes(&self) -> &[Handle] {
+        &self.inner.lanes
+    }
+
+    /// The number of the lane for the next partition, in turn.
+    pub(crate) fn next_lane(&self) -> usize {
+        self.inner.next.fetch_add(1, Ordering::Relaxed) % self.inner.lanes.len()
     }
 }
 

@@ -209,7 +209,7 @@ where
                 Delivered::Gone(reason) => return Err(PartitionError::Infrastructure { reason }),
             };
             state.progress.report(&self.context, &self.ownership)?;
-            match judge(&self.context, &self.ownership, &record, *evidence, None).await? {
+            match judge(&self.context, &self.ownership, &record, evidence, None).await? {
                 Judged::Retry(after) => {
                     if !self.wait(after).await {
                         return Ok(false);

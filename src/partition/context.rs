@@ -30,7 +30,8 @@ pub enum CorruptBatches {
     Stop,
 }
 
-/// What partition actors share: whom to talk to, and the user's hooks. Nothing in it changes.
+/// What the partition actors of a lane share: whom to talk to, and the user's hooks. Nothing in it changes.
+#[derive(Clone)]
 pub(crate) struct PartitionContext {
     pub(crate) classifier: ActorRef<ClassifierMessage>,
     pub(crate) dead_letters: ActorRef<DeadLetterMessage>,

@@ -32,11 +32,11 @@ pub(crate) async fn judge(
     context: &PartitionContext,
     ownership: &Arc<Ownership>,
     record: &Record,
-    mut evidence: Evidence,
+    evidence: Box<Evidence>,
     mut backtrace: Option<Backtrace>,
 ) -> Result<Judged, PartitionError> {
     let retry = ownership.failed(record.offset(), SystemTime::now());
-    let verdict = ask(context, &evidence, retry.attempts).await?;
+    let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
     // Classified by the true text; only the redacted one goes on, into events and logs too.
     let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
     if matches!(evidence.kind, FailureKind::Panic | FailureKind::Timeout) {
@@ -136,11 +136,14 @@ fn redact(
     }
 }
 
-async fn ask(context: &PartitionContext, evidence: &Evidence, attempt: u32) -> Result<Verdict, PartitionError> {
-    let evidence = Box::new(evidence.clone());
+async fn ask(
+    context: &PartitionContext,
+    evidence: Box<Evidence>,
+    attempt: u32,
+) -> Result<(Verdict, Box<Evidence>), PartitionError> {
     let answer = context.classifier.call(|reply| ClassifierMessage::Judge { evidence, attempt, reply }, None).await;
     match answer {
-        Ok(ractor::rpc::CallResult::Success(verdict)) => Ok(verdict),
+        Ok(ractor::rpc::CallResult::Success(judged)) => Ok(judged),
         _ => Err(PartitionError::Infrastructure { reason: "the classifier actor is gone".to_owned() }),
     }
 }
@@ -190,7 +193,7 @@ fn hand_over(
     };
     ownership.dead_letter_sent();
     context.dead_letters.cast(DeadLetterMessage::Publish(Box::new(job))).map_err(|_| {
-        ownership.dead_letter_settled();
+        ownership.dead_letters_settled(1);
         PartitionError::Infrastructure { reason: "the dead-letter actor is gone".to_owned() }
     })
 }

@@ -113,9 +113,9 @@ impl Ownership {
         self.unacknowledged.send_modify(|count| *count += 1);
     }
 
-    /// Counts a dead letter acknowledged, or given up with the ownership.
-    pub(crate) fn dead_letter_settled(&self) {
-        self.unacknowledged.send_modify(|count| *count = count.saturating_sub(1));
+    /// Counts dead letters acknowledged, or given up with the ownership. Together, since whoever waits is woken each time.
+    pub(crate) fn dead_letters_settled(&self, settled: usize) {
+        self.unacknowledged.send_modify(|count| *count = count.saturating_sub(settled));
     }
 
     pub(crate) fn unacknowledged(&self) -> usize {
@@ -194,7 +194,7 @@ mod tests {
         let ownership = ownership();
         ownership.dead_letter_sent();
         assert!(ownership.acknowledged_down_to(1).await);
-        ownership.dead_letter_settled();
+        ownership.dead_letters_settled(1);
         assert!(ownership.acknowledged_down_to(0).await);
         ownership.dead_letter_sent();
         ownership.stop();

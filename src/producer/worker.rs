@@ -115,7 +115,7 @@ fn is_about_records(error: &BrokerError) -> bool {
             )
         ),
         // The adapter cannot write it.
-        BrokerError::Unsupported { .. } => true,
+        BrokerError::Unwritable { .. } | BrokerError::RequestTooLarge { .. } => true,
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::headers::Headers;
+use super::headers::{Header, Headers};
 use super::position::{RecordId, TopicPartition};
 use super::span::{LARGEST_BUFFER, Slice, Span};
 
@@ -172,6 +172,15 @@ impl Record {
     #[inline]
     pub fn headers(&self) -> Headers<'_> {
         Headers::from_encoded(self.span().headers(&self.data.buffer))
+    }
+
+    /// Its headers as owned slices of the shared buffer, without copying.
+    pub(crate) fn owned_headers(&self) -> Vec<Header> {
+        let slice = |bytes: &[u8]| self.data.buffer.slice_ref(bytes);
+        self.headers()
+            .iter()
+            .map(|header| Header { name: slice(header.name), value: header.value.map(slice) })
+            .collect()
     }
 
     /// What identifies it for good.

@@ -70,14 +70,15 @@ impl Actor for SupervisorActor {
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let cell = myself.get_cell();
         let commit_interval = actors.offsets.commit_interval;
-        let (classifier, _) = Actor::spawn_linked(None, actors.classifier, (), cell.clone()).await?;
+        let (classifier, _) = Actor::spawn_linked(None, actors.classifier.clone(), (), cell.clone()).await?;
         let (offsets, _) = Actor::spawn_linked(None, actors.offsets, (), cell.clone()).await?;
         let dead_letters = (classifier.clone(), offsets.clone());
-        let (dead_letters, _) = Actor::spawn_linked(None, actors.dead_letter, dead_letters, cell).await?;
-        let context = PartitionContext {
+        let (dead_letters, _) = Actor::spawn_linked(None, actors.dead_letter, dead_letters, cell.clone()).await?;
+        let mut control = vec![classifier.get_id(), offsets.get_id(), dead_letters.get_id()];
+        let mut context = PartitionContext {
             classifier,
             dead_letters,
-            offsets,
+            offsets: offsets.clone(),
             events: self.events.clone(),
             closed: Arc::clone(&self.closed),
             // So a slow record holds back what is committed before it by a tenth of the interval at most.
@@ -89,8 +90,18 @@ impl Actor for SupervisorActor {
             max_unacknowledged: self.settings.max_unacknowledged,
             corrupt_batches: self.settings.corrupt_batches,
         };
+        let mut contexts = Vec::new();
+        for lane in self.planes.lanes() {
+            // ractor spawns on the runtime that polls this.
+            let spawning = Actor::spawn_linked(None, actors.classifier.clone(), (), cell.clone());
+            context.classifier = lane.spawn(spawning).await??.0;
+            control.push(context.classifier.get_id());
+            contexts.push(Arc::new(context.clone()));
+        }
         Ok(SupervisorState {
-            context: Arc::new(context),
+            contexts,
+            offsets,
+            control,
             partitions: BTreeMap::new(),
             by_actor: HashMap::new(),
             early: HashMap::new(),
@@ -131,7 +142,7 @@ impl Actor for SupervisorActor {
             }
             SupervisorMessage::Snapshot(reply) => {
                 // If the offsets actor is gone, so is the reply, and the caller learns it.
-                let _ = state.context.offsets.cast(OffsetsMessage::Snapshot(reply));
+                let _ = state.offsets.cast(OffsetsMessage::Snapshot(reply));
             }
         }
         Ok(())
@@ -149,9 +160,7 @@ impl Actor for SupervisorActor {
             _ => return Ok(()),
         };
         let id = actor.get_id();
-        let context = &state.context;
-        let control = [context.classifier.get_id(), context.dead_letters.get_id(), context.offsets.get_id()];
-        if control.contains(&id) {
+        if state.control.contains(&id) {
             let reason = match end {
                 End::Failed(error) => format!("a control actor failed, which is a bug in bezoar: {error}"),
                 End::Stopped => "a control actor stopped, which is a bug in bezoar".to_owned(),

@@ -67,7 +67,7 @@ impl SupervisorActor {
         drain.finishing = true;
         let (deadline, dropped) = (drain.deadline, std::mem::take(&mut drain.dropped));
         let ownerships: Vec<_> = state.partitions.values().map(|managed| managed.ownership.clone()).collect();
-        let (offsets, myself) = (state.context.offsets.clone(), myself.clone());
+        let (offsets, myself) = (state.offsets.clone(), myself.clone());
         tokio::spawn(async move {
             let acknowledged = async {
                 for ownership in &ownerships {

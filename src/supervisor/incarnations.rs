@@ -46,7 +46,7 @@ impl SupervisorActor {
         self.events.emit(Event::Assigned { partition: partition.clone(), offset: start, reset });
         let opened = OffsetsMessage::Open { partition: partition.clone(), epoch: key.epoch, start };
         // A failed cast means that the offsets actor is gone, which its own end reports.
-        let _ = state.context.offsets.cast(opened);
+        let _ = state.offsets.cast(opened);
         state.partitions.insert(partition.clone(), managed);
         self.ports.source.add(partition, topic_id, start, feed);
         self.start(myself, state, &key);
@@ -54,7 +54,8 @@ impl SupervisorActor {
 
     /// Starts the next incarnation, unless the ownership is ending.
     pub(super) fn start(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
-        let context = Arc::clone(&state.context);
+        let Some(lane) = state.current(key).map(|managed| managed.lane) else { return };
+        let context = Arc::clone(&state.contexts[lane]);
         let Some(managed) = state.current(key) else { return };
         if managed.ownership.is_stopping() {
             self.stopped(myself, state, key);
@@ -75,7 +76,7 @@ impl SupervisorActor {
         });
         let (myself, key) = (myself.clone(), key.clone());
         // ractor spawns on the runtime that polls this: so the actor lives on its lane.
-        managed.lane.spawn(async move {
+        self.planes.lanes()[lane].spawn(async move {
             let result = spawning.await;
             let _ = myself.cast(SupervisorMessage::Spawned { key, result });
         });
@@ -149,7 +150,8 @@ impl SupervisorActor {
         record: Record,
         fault: Fault,
     ) {
-        let context = Arc::clone(&state.context);
+        let Some(lane) = state.current(key).map(|managed| managed.lane) else { return };
+        let context = Arc::clone(&state.contexts[lane]);
         let Some(managed) = state.current(key) else { return };
         let (evidence, backtrace) = match fault {
             Fault::Panic(report) => {
@@ -168,9 +170,9 @@ impl SupervisorActor {
             }
         };
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
-        managed.lane.spawn(async move {
+        self.planes.lanes()[lane].spawn(async move {
             // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
-            let judging = Guarded::new(judge(&context, &ownership, &record, evidence, backtrace));
+            let judging = Guarded::new(judge(&context, &ownership, &record, Box::new(evidence), backtrace));
             let judged = judging.await.unwrap_or_else(|report| {
                 let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
                 Err(PartitionError::Infrastructure { reason })

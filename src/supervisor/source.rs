@@ -83,7 +83,7 @@ impl SupervisorActor {
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
         self.ports.source.remove(&key.partition);
         let (ports, group) = (self.ports.clone(), self.settings.group.clone());
-        let (myself, key, offsets) = (myself.clone(), key.clone(), state.context.offsets.clone());
+        let (myself, key, offsets) = (myself.clone(), key.clone(), state.offsets.clone());
         tokio::spawn(async move {
             // A commit under way could land after that of the new start, and be ahead of what is then read. If the actor
             // is gone, the consumer ends.

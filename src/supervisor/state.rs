@@ -1,19 +1,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ractor::{ActorCell, ActorId, ActorProcessingErr};
-use tokio::runtime::Handle;
+use ractor::{ActorCell, ActorId, ActorProcessingErr, ActorRef};
 use tokio::time::Instant;
 
 use super::message::OwnershipKey;
 use super::restart::RestartLog;
-use crate::offsets::OffsetReset;
+use crate::offsets::{OffsetReset, OffsetsMessage};
 use crate::partition::{Ownership, PartitionContext};
 use crate::record::TopicPartition;
 
 /// What the supervisor keeps.
 pub(crate) struct SupervisorState {
-    pub(super) context: Arc<PartitionContext>,
+    /// By lane: each has a classifier of its own, so that a failure is judged without leaving the lane.
+    pub(super) contexts: Vec<Arc<PartitionContext>>,
+    pub(super) offsets: ActorRef<OffsetsMessage>,
+    /// The control actors: without any of them the consumer cannot go on.
+    pub(super) control: Vec<ActorId>,
     pub(super) partitions: BTreeMap<TopicPartition, Managed>,
     pub(super) by_actor: HashMap<ActorId, OwnershipKey>,
     /// Ends that came before the message that the actor was spawned: ractor serves supervision events first.
@@ -28,7 +31,8 @@ pub(crate) struct SupervisorState {
 pub(super) struct Managed {
     pub(super) ownership: Arc<Ownership>,
     pub(super) topic_index: usize,
-    pub(super) lane: Handle,
+    /// The number of its lane.
+    pub(super) lane: usize,
     pub(super) incarnation: u64,
     pub(super) phase: Phase,
     pub(super) restarts: RestartLog,

@@ -69,7 +69,7 @@ pub(crate) async fn headers_that_cannot_be_written_are_named(fixture: &Fixture) 
     let twice = ProducerRecord::to("").header("trace", "1").header("trace", "2");
     for record in [with_null, twice] {
         let error = fixture.ports.produce.produce(partition(&topic, 0), vec![record]).await.unwrap_err();
-        assert!(matches!(error, BrokerError::Unsupported { .. }), "{error}");
+        assert!(matches!(error, BrokerError::Unwritable { .. }), "{error}");
         assert!(error.to_string().contains("\"trace\"") && !error.is_retriable(), "{error}");
     }
 }

@@ -87,7 +87,7 @@ fn invalid() -> Vec<(Change, [&'static str; 3])> {
         (change(|b| b.feed_bytes(10)), ["feed_bytes", "10", "between 1024"]),
         (change(|b| b.fetch_max_bytes(-1)), ["fetch_max_bytes", "0", "between 1"]),
         (change(|b| b.fetch_max_bytes_per_broker(0)), ["fetch_max_bytes_per_broker", "0", "between 1"]),
-        (change(|b| b.fetch_min_bytes(-1)), ["fetch_min_bytes", "18446744073709551615", "between 0"]),
+        (change(|b| b.fetch_min_bytes(-1)), ["fetch_min_bytes", "0", "between 1"]),
         (change(|b| b.max_decompressed_bytes(1)), ["max_decompressed_bytes", "1", "between 1024"]),
         (change(|b| b.max_request_bytes(1)), ["max_request_bytes", "1", "between 1048576"]),
         (change(move |b| b.metadata_max_age(zero)), ["metadata_max_age", "0", "5m"]),

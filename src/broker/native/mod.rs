@@ -33,6 +33,8 @@ mod list_offsets;
 mod offsets;
 mod pending;
 mod pool;
+#[cfg(feature = "testing")]
+mod probe;
 mod produce;
 mod protection;
 mod refresh;
@@ -51,6 +53,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use connector::{Connector, Stream, Tcp};
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use probe::fuzz_answer;
 use tokio::runtime::Handle;
 
 use self::call::Call;

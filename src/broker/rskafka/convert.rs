@@ -28,9 +28,9 @@ pub(super) fn batch(
 /// Translates a record to be produced.
 ///
 /// # Errors
-/// [`BrokerError::Unsupported`] for what rskafka's record cannot hold.
+/// [`BrokerError::Unwritable`] for what rskafka's record cannot hold.
 pub(super) fn record(doing: &str, record: &ProducerRecord) -> Result<Record, BrokerError> {
-    let unsupported = |what: String| BrokerError::Unsupported {
+    let unwritable = |what: String| BrokerError::Unwritable {
         doing: doing.to_owned(),
         remedy: format!("the rskafka adapter cannot write {what}; see docs/limits.md"),
     };
@@ -38,19 +38,19 @@ pub(super) fn record(doing: &str, record: &ProducerRecord) -> Result<Record, Bro
     for header in &record.headers {
         let Ok(name) = std::str::from_utf8(&header.name) else {
             let name = String::from_utf8_lossy(&header.name);
-            return Err(unsupported(format!("header {name:?}, whose name is not UTF-8")));
+            return Err(unwritable(format!("header {name:?}, whose name is not UTF-8")));
         };
         let Some(value) = &header.value else {
-            return Err(unsupported(format!("header {name:?}, whose value is null")));
+            return Err(unwritable(format!("header {name:?}, whose value is null")));
         };
         if headers.insert(name.to_owned(), value.to_vec()).is_some() {
-            return Err(unsupported(format!("header {name:?} twice in one record")));
+            return Err(unwritable(format!("header {name:?} twice in one record")));
         }
     }
     let timestamp = match record.timestamp {
         None => Utc::now(),
         Some(millis) => DateTime::from_timestamp_millis(millis)
-            .ok_or_else(|| unsupported(format!("timestamp {millis}, which is no date")))?,
+            .ok_or_else(|| unwritable(format!("timestamp {millis}, which is no date")))?,
     };
     Ok(Record {
         key: record.key.as_ref().map(|key| key.to_vec()),

@@ -135,7 +135,7 @@ fn old_messages_are_refused_all_at_once_with_what_to_do() {
     assert!(damage.reason.contains("message.format.version"), "{}", damage.reason);
     // Those that were not asked for are no damage.
     let bytes = bytes.slice(log(&[(0, batch(3))]).len()..);
-    assert_eq!(scan::scan(&bytes, 8).next_offset, 9);
+    assert_eq!(scan(&bytes, 8).next_offset, 9);
     let decoded = decode_from(&bytes, 8);
     assert_eq!((offsets(&decoded), decoded.next_offset, decoded.damage), (vec![8], 9, None));
     // One that is cut off is not known to be alone.

@@ -43,7 +43,8 @@ async fn consume(client: Arc<PartitionClient>, count: u64) -> Result<Tally> {
         let (records, _) = client.fetch_records(offset, 1..MAX_BYTES, MAX_WAIT_MS).await?;
         offset = records.last().map_or(offset, |record| record.offset + 1);
         tally.records += records.len() as u64;
-        tally.bytes += records.iter().map(|record| record.record.value.as_ref().map_or(0, Vec::len) as u64).sum::<u64>();
+        tally.bytes +=
+            records.iter().map(|record| record.record.value.as_ref().map_or(0, Vec::len) as u64).sum::<u64>();
     }
     Ok(tally)
 }

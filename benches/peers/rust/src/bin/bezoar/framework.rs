@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bezoar::broker::Ports;
+use bezoar::broker::Plane;
 use bezoar::consumer::ConsumerBuilder;
 use bezoar::policy::{Backoff, Category, Policies};
 use bezoar::record::Record;
@@ -16,20 +16,20 @@ use bezoar_peers::order::{Ledger, Order, OrderError};
 /// What all handlers counted; each adds its own when it is dropped.
 type Total = Arc<Mutex<Tally>>;
 
-pub async fn consume(job: &Job, ports: Ports) -> Result<()> {
+pub async fn consume(job: &Job, plane: Plane) -> Result<()> {
     let total = Total::default();
     let counted = Arc::clone(&total);
-    let builder = builder(job, ports).topic(job.topic.as_str(), Raw, move || CountBytes {
+    let builder = builder(job, plane).topic(job.topic.as_str(), Raw, move || CountBytes {
         tally: Tally::default(),
         total: Arc::clone(&counted),
     });
     run(builder, total).await
 }
 
-pub async fn orders(job: &Job, ports: Ports) -> Result<()> {
+pub async fn orders(job: &Job, plane: Plane) -> Result<()> {
     let total = Total::default();
     let counted = Arc::clone(&total);
-    let builder = builder(job, ports).topic(job.topic.as_str(), Json, move || Orders {
+    let builder = builder(job, plane).topic(job.topic.as_str(), Json, move || Orders {
         ledger: Ledger::default(),
         tally: Tally::default(),
         total: Arc::clone(&counted),
@@ -37,11 +37,12 @@ pub async fn orders(job: &Job, ports: Ports) -> Result<()> {
     run(builder, total).await
 }
 
-fn builder(job: &Job, ports: Ports) -> ConsumerBuilder {
+fn builder(job: &Job, plane: Plane) -> ConsumerBuilder {
     let dead = job.dead.clone();
     let short = Backoff::fixed(Duration::from_millis(10));
     Consumer::builder(job.group.as_str())
-        .ports(ports)
+        .bootstrap(&job.bootstrap)
+        .plane(plane)
         .policies(Policies::default().with(Category::Transient, |policy| policy.backoff(short)))
         .route_dead_letters(move |_, _| Some(dead.clone()))
 }

@@ -26,7 +26,9 @@ pub async fn plain(job: &Job, ports: Ports) -> Result<()> {
 pub async fn dead(job: &Job, ports: Ports) -> Result<()> {
     let names = dead_letter::SAMPLE;
     run(job, ports, move |index, record| {
-        names.iter().fold(record, |record, (name, value)| record.header(name.as_bytes(), value.as_bytes()))
+        names
+            .iter()
+            .fold(record, |record, (name, value)| record.header(name.as_bytes(), value.as_bytes()))
             .header(dead_letter::OFFSET.as_bytes(), index.to_string())
     })
     .await
@@ -70,7 +72,8 @@ async fn partition_of(
             plan::write_value(&mut value, index, Fate::Handled);
             tally.bytes += value.len() as u64;
             let record = ProducerRecord::to(Arc::clone(&topic)).key(plan::key(index)).value(value.clone());
-            let record = plan::headers(index).into_iter().fold(record, |record, (name, text)| record.header(name, text));
+            let record =
+                plan::headers(index).into_iter().fold(record, |record, (name, text)| record.header(name, text));
             finish(index, record)
         });
         in_flight.push(ports.produce.produce(partition.clone(), records.collect()));
