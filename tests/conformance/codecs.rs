@@ -95,7 +95,7 @@ fn of_java(number: usize, all_headers: bool) -> Owned {
             1 => Some(Vec::new()),
             _ => Some(format!("key {number}").into_bytes()),
         },
-        value: (number % 5 != 0).then(|| format!("value {number} {}", "läuft ".repeat(number)).into_bytes()),
+        value: (!number.is_multiple_of(5)).then(|| format!("value {number} {}", "läuft ".repeat(number)).into_bytes()),
         headers,
     }
 }

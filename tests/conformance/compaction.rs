@@ -7,23 +7,13 @@ use bezoar::broker::{NewTopic, OffsetSpec};
 use bezoar::record::{ProducerRecord, TopicPartition};
 
 use crate::fixture::{Fixture, Owned, PATIENCE, partition, unique};
+use crate::transactional::Transactional;
 
 const KEYS: i32 = 10;
 const ROUNDS: i32 = 30;
 
 pub(crate) async fn a_compacted_log_is_read_to_its_end_with_the_last_record_of_each_key(fixture: &Fixture) {
-    let name = unique("compacted");
-    let mut topic = NewTopic::new(&name, 1).replication(1).config("cleanup.policy", "compact");
-    if fixture.embedded.is_none() {
-        // So that the cleaner, which leaves the newest segment alone, comes within seconds.
-        topic = topic
-            .config("segment.ms", "100")
-            .config("min.cleanable.dirty.ratio", "0.0001")
-            .config("max.compaction.lag.ms", "100")
-            .config("delete.retention.ms", "100");
-    }
-    fixture.ports.admin.create_topic(topic).await.unwrap();
-    let partition = partition(&name, 0);
+    let partition = compacted_topic(fixture).await;
     for round in 0..ROUNDS {
         let record = |key| keyed(&format!("k{key}"), &format!("{key} in round {round}"));
         fixture.produce(&partition, (0..KEYS).map(record).collect()).await;
@@ -40,6 +30,41 @@ pub(crate) async fn a_compacted_log_is_read_to_its_end_with_the_last_record_of_e
         let expected: Vec<_> = survivors.iter().filter(|record| record.offset >= from).cloned().collect();
         assert_eq!(found, expected, "from {from}");
     }
+}
+
+pub(crate) async fn a_compacted_log_of_transactions_is_read_to_its_end(fixture: &Fixture) {
+    let partition = compacted_topic(fixture).await;
+    let mut producer = Transactional::start(fixture, partition.topic()).await;
+    for round in 0..10 {
+        producer.write(&[&format!("in round {round}")]).await;
+        // The last one is not committed: the one before it is what remains.
+        if round % 2 == 0 {
+            producer.commit().await
+        } else {
+            producer.abort().await
+        }
+        let record = |key| keyed(&format!("k{key}"), &format!("{key} in round {round}"));
+        fixture.produce(&partition, (0..KEYS).map(record).collect()).await;
+    }
+    let survivors = compacted(fixture, &partition).await;
+    assert!(of_keys(&survivors).all(|record| text(&record.value).ends_with("in round 9")), "{survivors:?}");
+    let within = survivors.iter().filter(|record| text(&record.key) == Transactional::KEY);
+    assert_eq!(within.map(|record| text(&record.value)).collect::<Vec<_>>(), ["in round 8"]);
+}
+
+async fn compacted_topic(fixture: &Fixture) -> TopicPartition {
+    let name = unique("compacted");
+    let mut topic = NewTopic::new(&name, 1).replication(1).config("cleanup.policy", "compact");
+    if fixture.embedded.is_none() {
+        // So that the cleaner, which leaves the newest segment alone, comes within seconds.
+        topic = topic
+            .config("segment.ms", "100")
+            .config("min.cleanable.dirty.ratio", "0.0001")
+            .config("max.compaction.lag.ms", "100")
+            .config("delete.retention.ms", "100");
+    }
+    fixture.ports.admin.create_topic(topic).await.unwrap();
+    partition(&name, 0)
 }
 
 fn keyed(key: &str, value: &str) -> ProducerRecord {

@@ -13,8 +13,10 @@ use crate::tampering;
 const CRC: usize = 17;
 const COVERED: usize = 21;
 
+type Damage = (&'static str, fn(FaultOn) -> Fault);
+
 /// Ways in which the first batch of an answer can be damaged.
-fn damages() -> Vec<(&'static str, fn(FaultOn) -> Fault)> {
+fn damages() -> Vec<Damage> {
     vec![
         ("a wrong checksum", FaultOn::wrong_crc),
         ("fewer records than none", |on| on.record_count(-1)),

@@ -161,6 +161,9 @@ mod native_only {
                 a_hanging_transaction_holds_up_only_who_reads_committed_records,
                 what_a_fenced_producer_leaves_is_not_read,
             }
+            compaction {
+                a_compacted_log_of_transactions_is_read_to_its_end,
+            }
             recreated {
                 one_that_is_filled_is_told_to_a_reader_that_has_just_read,
                 one_that_is_filled_when_the_feed_has_just_become_full_is_told,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bezoar::broker::SourceProblem;
 
-use crate::fixture::{Fixture, Owned, eventually, partition, record};
+use crate::fixture::{Fixture, Owned, Reading, eventually, partition, record};
 
 /// After so long without anything to read rskafka looks whether the topic is still the same one.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -122,10 +122,10 @@ pub(crate) async fn one_created_anew_again_and_again_is_never_taken_for_another(
         let reading = fixture.read(&partition(&topic, 0), 0).await;
         assert_eq!(reading.values(1).await, ["old"]);
         recreate(fixture, &topic).await;
-        // Who comes with the old id is told so, whatever is in the log by now.
-        let late = crate::fixture::Reading::new(&partition(&topic, 0), 1 << 20);
         fill(fixture, &topic).await;
         assert_eq!(reading.drained().await, (vec![], SourceProblem::TopicRecreated));
+        // Who comes with the old id is told so, whatever is in the log by now.
+        let late = Reading::new(&partition(&topic, 0), 1 << 20);
         fixture.ports.source.add(partition(&topic, 0), id, 1, Arc::clone(&late.feed));
         assert_eq!(late.drained().await, (vec![], SourceProblem::TopicRecreated));
         // Who comes anew reads the new one.
@@ -133,6 +133,5 @@ pub(crate) async fn one_created_anew_again_and_again_is_never_taken_for_another(
         assert_eq!(anew.values(1).await[0], "new");
         fixture.ports.source.remove(&partition(&topic, 0));
         recreate(fixture, &topic).await;
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

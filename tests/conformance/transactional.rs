@@ -25,6 +25,9 @@ pub(crate) struct Transactional<'a> {
 }
 
 impl<'a> Transactional<'a> {
+    /// The key of all that is written.
+    pub(crate) const KEY: &'static str = "transactional";
+
     pub(crate) async fn start(fixture: &'a Fixture, topic: &'a str) -> Self {
         Self::start_as(fixture, topic, unique("transactional")).await
     }
@@ -100,7 +103,11 @@ impl<'a> Transactional<'a> {
     fn batch(&self, values: &[&str]) -> Bytes {
         let empty = BatchWriter::new().timestamp(1_700_000_000_000);
         let records = values.iter().fold(empty, |batch, value| {
-            batch.record(None, Some(value.as_bytes()), vec![Header::new("producer", self.name.clone())])
+            batch.record(
+                Some(Self::KEY.as_bytes()),
+                Some(value.as_bytes()),
+                vec![Header::new("producer", self.name.clone())],
+            )
         });
         records.producer(self.id.0, self.epoch, self.sequence).transactional().build()
     }
