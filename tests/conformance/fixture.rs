@@ -72,9 +72,20 @@ impl Fixture {
 
     /// Reads a partition into a feed of 64 MiB.
     pub(crate) async fn read(&self, partition: &TopicPartition, offset: i64) -> Reading {
-        let reading = Reading::new(partition, 64 << 20);
+        self.read_over(&self.ports, partition, offset, 64 << 20).await
+    }
+
+    /// Reads a partition over other ports, into a feed of `limit` bytes.
+    pub(crate) async fn read_over(
+        &self,
+        ports: &Ports,
+        partition: &TopicPartition,
+        offset: i64,
+        limit: usize,
+    ) -> Reading {
+        let reading = Reading::new(partition, limit);
         let id = self.topic_id(partition.topic()).await;
-        self.ports.source.add(partition.clone(), id, offset, Arc::clone(&reading.feed));
+        ports.source.add(partition.clone(), id, offset, Arc::clone(&reading.feed));
         reading
     }
 
@@ -198,6 +209,37 @@ impl Reading {
 
     pub(crate) fn problems(&self) -> Vec<SourceProblem> {
         self.problems.lock().unwrap().clone()
+    }
+
+    /// What stopped the reading, if anything did.
+    pub(crate) fn stopped(&self) -> Option<SourceProblem> {
+        let stops = |problem: &SourceProblem| !matches!(problem, SourceProblem::Retrying(_) | SourceProblem::Recovered);
+        self.problems().into_iter().find(stops)
+    }
+
+    /// All records until the reading stops, and what stopped it; nothing may arrive after that.
+    pub(crate) async fn drained(&self) -> (Vec<Owned>, SourceProblem) {
+        let mut records = Vec::new();
+        let draining = async {
+            loop {
+                // Nothing is pushed once a stop is reported, so it must be looked for first.
+                let stopped = self.stopped();
+                while let Some(batch) = self.feed.front() {
+                    records.extend(batch.iter().map(Owned::from));
+                    self.feed.pop_front();
+                }
+                match stopped {
+                    Some(problem) => return problem,
+                    None => self.arrived.notified().await,
+                }
+            }
+        };
+        let Ok(problem) = tokio::time::timeout(PATIENCE, draining).await else {
+            panic!("it does not stop; problems so far: {:?}", self.problems())
+        };
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(self.feed.front().is_none(), "something arrived after {problem:?}");
+        (records, problem)
     }
 
     /// Waits until the problems reported satisfy `enough`.

@@ -4,15 +4,27 @@
 //! `embedded_` need what only the embedded broker offers (faults, logs written by hand) and do nothing on a real one.
 
 mod admin;
+mod budgets;
+mod codecs;
+mod compaction;
+mod damage;
+mod deleting;
+mod epochs;
+mod exact;
 mod fixture;
 mod gaps;
 mod groups;
+mod growing;
+mod malformed;
 mod offsets;
 mod outages;
 mod pipes;
 mod produce;
 mod reading;
+mod recreated;
 mod rskafka_limits;
+mod tampering;
+mod transactional;
 mod transactions;
 mod wire;
 
@@ -96,6 +108,31 @@ both_planes! {
         committed_records_are_read_past_the_markers,
         a_marker_at_the_end_is_passed_and_told,
         an_open_transaction_is_waited_for_and_not_skipped,
+        a_transaction_of_many_batches_is_read_over_many_fetches,
+    }
+    compaction {
+        a_compacted_log_is_read_to_its_end_with_the_last_record_of_each_key,
+    }
+    deleting {
+        records_deleted_up_to_the_reader_and_behind_it_are_not_missed,
+        records_deleted_ahead_of_a_reader_that_is_under_way_are_told,
+        records_deleted_while_the_feed_is_full_are_told,
+        records_that_retention_takes_while_the_feed_is_full_are_told,
+        retention_up_to_the_reader_goes_unnoticed,
+    }
+    recreated {
+        one_that_stays_empty_is_told_to_an_idle_reader,
+        one_that_is_filled_is_told_to_a_reader_that_was_idle,
+        one_that_is_filled_while_the_feed_is_full_is_told,
+    }
+    growing {
+        added_partitions_are_written_and_read_at_once,
+    }
+    exact {
+        a_record_of_five_megabytes_arrives,
+    }
+    epochs {
+        embedded_a_leader_that_lost_nothing_is_followed,
     }
     gaps {
         embedded_an_emptied_batch_is_passed,
@@ -115,12 +152,76 @@ both_planes! {
     }
 }
 
+/// What the native plane does and rskafka does not.
+mod native_only {
+    suite! { native:
+            transactions {
+                an_aborted_transaction_of_many_batches_is_left_out_over_many_fetches,
+                interleaved_transactions_end_each_by_itself,
+                a_hanging_transaction_holds_up_only_who_reads_committed_records,
+                what_a_fenced_producer_leaves_is_not_read,
+            }
+            compaction {
+                a_compacted_log_of_transactions_is_read_to_its_end,
+            }
+            recreated {
+                one_that_is_filled_is_told_to_a_reader_that_has_just_read,
+                one_that_is_filled_when_the_feed_has_just_become_full_is_told,
+                one_that_is_filled_under_a_reader_that_is_under_way_is_told,
+                one_created_anew_again_and_again_is_never_taken_for_another,
+            }
+            codecs {
+                what_our_producer_compresses_is_read,
+                what_java_compresses_is_read,
+            }
+            exact {
+                headers_keep_their_order_their_doubles_and_their_nulls,
+                the_time_of_appending_is_told_where_the_topic_says_so,
+            }
+            epochs {
+                embedded_a_log_that_was_cut_back_is_told,
+                embedded_a_log_that_lost_only_what_was_not_read_goes_on,
+            }
+            damage {
+                embedded_damage_on_the_way_is_not_noticed,
+                embedded_damage_that_stays_is_handed_over_raw_and_passed,
+                embedded_damage_without_an_end_stops_the_reading,
+                embedded_what_cannot_be_decompressed_is_handed_over_raw_and_passed,
+                embedded_a_decompression_bomb_is_handed_over_raw_and_passed,
+                old_message_formats_stop_the_reading_with_a_remedy,
+            }
+            malformed {
+                embedded_answers_to_fetches_are_got_over,
+                embedded_answers_to_fetches_that_stay_damaged_cause_no_haste,
+                embedded_answers_about_topics_are_got_over,
+                embedded_answers_about_offsets_are_got_over,
+                embedded_answers_to_produced_records_leave_each_record_once,
+            }
+            budgets {
+                embedded_the_broker_waits_as_long_as_it_is_allowed_to,
+                embedded_the_broker_gathers_as_many_bytes_as_asked_for,
+                embedded_no_more_is_asked_for_than_allowed,
+            }
+    }
+}
+
+/// What rskafka does in place of that, as docs/limits.md says.
 mod limits {
     suite! { rskafka:
             rskafka_limits {
                 a_null_header_stops_the_reading_after_what_is_before_it,
                 an_unknown_compression_stops_the_reading_with_a_remedy,
                 headers_that_cannot_be_written_are_named,
+            }
+            transactions {
+                aborted_records_are_delivered_as_documented,
+            }
+            codecs {
+                gzip_and_snappy_of_the_native_producer_are_read,
+                gzip_and_snappy_of_java_are_read,
+            }
+            exact {
+                the_producers_time_is_told_as_documented,
             }
     }
 }

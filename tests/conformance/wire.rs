@@ -57,6 +57,11 @@ pub(crate) async fn retried<T>(mut ask: impl AsyncFnMut() -> (i16, T)) -> T {
 
 /// Produces a batch as it is, and returns its offset.
 pub(crate) async fn produce(address: &str, topic: &str, transaction: Option<&str>, batch: Bytes) -> i64 {
+    retried(async || try_produce(address, topic, transaction, batch.clone()).await).await
+}
+
+/// Produces a batch as it is to a topic's first partition, and returns the answer's error code and its offset.
+pub(crate) async fn try_produce(address: &str, topic: &str, transaction: Option<&str>, batch: Bytes) -> (i16, i64) {
     let data = PartitionProduceData::default().with_index(0).with_records(Some(batch));
     let topic = TopicProduceData::default().with_name(name(topic)).with_partition_data(vec![data]);
     let request = ProduceRequest::default()
@@ -64,10 +69,7 @@ pub(crate) async fn produce(address: &str, topic: &str, transaction: Option<&str
         .with_acks(-1)
         .with_timeout_ms(30_000)
         .with_topic_data(vec![topic]);
-    retried(async || {
-        let answer = call(address, request.clone(), 7).await;
-        let answer = &answer.responses[0].partition_responses[0];
-        (answer.error_code, answer.base_offset)
-    })
-    .await
+    let answer = call(address, request, 7).await;
+    let answer = &answer.responses[0].partition_responses[0];
+    (answer.error_code, answer.base_offset)
 }

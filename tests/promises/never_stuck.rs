@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bezoar::consumer::CorruptBatches;
 use bezoar::embedded::BatchWriter;
 use bezoar::policy::{Action, Category, DeadLetterTopics};
 use bezoar::record::{Header, Record};
@@ -165,6 +166,63 @@ async fn every_way_to_go_wrong_ends_in_quarantine_and_the_partition_goes_on() {
     let message = |offset: usize| letters[offset].context.message.as_str();
     assert_eq!(message(2), "processing timed out after 300ms");
     assert!(message(4).contains("never_stuck.rs:") && message(4).ends_with(": the handler"), "{}", message(4));
+}
+
+/// A batch of five records at offsets 3 to 7 that says it is compressed and is not, good records before and behind it.
+async fn with_a_damaged_batch(cluster: &Cluster, topic: &str) -> Vec<u8> {
+    const GZIP: i16 = 1;
+    cluster.values(topic, 0, ["good", "good", "good"]).await;
+    let damaged = BatchWriter::new().record(None, Some(b"x"), vec![]).last_offset_delta(4).attributes(GZIP).build();
+    assert_eq!(cluster.broker().append_raw(topic, 0, damaged.clone()).unwrap(), 3);
+    cluster.values(topic, 0, ["good", "good"]).await;
+    damaged.to_vec()
+}
+
+fn noting(journal: &Journal) -> impl Fn(String, Delivery) -> std::future::Ready<Result<(), Failure>> + Clone + use<> {
+    let journal = journal.clone();
+    move |_, delivery| {
+        journal.note(&delivery);
+        std::future::ready(Ok(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_batch_is_dead_lettered_as_it_is_and_passed() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("damaged", 1).await, cluster.name("damaged"));
+    let raw = with_a_damaged_batch(&cluster, &topic).await;
+    let journal = Journal::default();
+    let builder = cluster.consumer(&group).dead_letter_topics(DeadLetterTopics::per_category());
+    let builder = builder.corrupt_batches(CorruptBatches::Quarantine);
+    let consumer = builder.topic(&topic, Utf8, handler_fn(noting(&journal))).start().await.unwrap();
+    cluster.until_committed(&group, &topic, 0, 10).await;
+    soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    assert_eq!(journal.of(0), [(0, 1), (1, 1), (2, 1), (8, 1), (9, 1)]);
+
+    let letters = cluster.dead_letters(&format!("{topic}.dlq.poison")).await;
+    let [letter] = &letters[..] else { panic!("{} dead letters", letters.len()) };
+    assert_eq!((letter.context.source.offset, letter.context.category.as_str()), (3, "poison"));
+    // Where it stands and which leader wrote it is the broker's to say: those bytes are none of the producer's.
+    let value = letter.value.as_deref().unwrap();
+    assert_eq!((value.len(), &value[16..]), (raw.len(), &raw[16..]));
+    let message = &letter.context.message;
+    assert!(message.contains("offsets 3 to 7"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_to_stop_at_a_damaged_batch_commits_nothing_of_it() {
+    let cluster = Cluster::embedded().await;
+    let (topic, group) = (cluster.topic("damaged", 1).await, cluster.name("damaged"));
+    with_a_damaged_batch(&cluster, &topic).await;
+    let journal = Journal::default();
+    let builder = cluster.consumer(&group).corrupt_batches(CorruptBatches::Stop);
+    let consumer = builder.topic(&topic, Utf8, handler_fn(noting(&journal))).start().await.unwrap();
+    let halted = soon("the damage stops the consumer", consumer.run_until(std::future::pending::<()>())).await;
+    let Err(ConsumerError::Halted { reason, summary }) = halted else { panic!("{halted:?}") };
+    assert!(reason.contains(&format!("offsets 3 to 7 of {topic}/0")) && reason.contains("policy"), "{reason}");
+    assert!(summary.committed && summary.dropped.is_empty(), "{summary:?}");
+    assert_eq!(cluster.committed(&group, &topic, 0).await, Some(3));
+    assert_eq!(journal.of(0), [(0, 1), (1, 1), (2, 1)]);
 }
 
 /// Transaction markers and gaps that compaction left hold no record, and nothing up.

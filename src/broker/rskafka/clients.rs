@@ -44,12 +44,21 @@ impl Clients {
             let code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
             return Err(BrokerError::Response { doing, code, message: None });
         };
+        let lease = match self.try_lease(&doing, partition).await {
+            // The client before may have known the topic from when it had fewer partitions; a new one knows them all.
+            Err(BrokerError::Malformed { .. }) => self.try_lease(&doing, partition).await?,
+            tried => tried?,
+        };
+        Ok((lease, topic.id))
+    }
+
+    async fn try_lease(&self, doing: &str, partition: &TopicPartition) -> Result<Lease, BrokerError> {
         let within = self.settings.request_timeout;
-        let shared = bound(&doing, within, self.shared()).await??;
+        let shared = bound(doing, within, self.shared()).await??;
         let building = shared.partition_client(partition.topic(), partition.partition(), UnknownTopicHandling::Error);
-        let error = match bound(&doing, within, building).await {
-            Ok(Ok(client)) => return Ok((Lease { partition: client, shared }, topic.id)),
-            Ok(Err(error)) => translate(&doing, &error),
+        let error = match bound(doing, within, building).await {
+            Ok(Ok(client)) => return Ok(Lease { partition: client, shared }),
+            Ok(Err(error)) => translate(doing, &error),
             Err(timeout) => timeout,
         };
         // Its cached metadata may be stale, and it would never find that out.
