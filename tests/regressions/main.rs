@@ -1,7 +1,10 @@
 //! Defects that were found by trying to break the promises, each kept from coming back. All run on the embedded broker.
 
+mod bad_network;
 mod chaos;
 mod extremes;
+mod first_batches;
+mod plane;
 mod resets;
 // The harness serves more tests than those here.
 #[allow(dead_code)]
