@@ -4,6 +4,7 @@ mod bad_network;
 mod chaos;
 mod extremes;
 mod first_batches;
+mod memory;
 mod plane;
 mod resets;
 // The harness serves more tests than those here.

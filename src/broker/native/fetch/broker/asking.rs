@@ -85,7 +85,7 @@ impl BrokerLoop {
         let most = usize::try_from(self.cluster.settings.fetch_max_bytes).unwrap_or(1);
         let wanted = Wanted {
             offset: reading.position.offset,
-            max_bytes: i32::try_from(credit.min(most)).unwrap_or(i32::MAX).max(1),
+            max_bytes: i32::try_from(reading.worth(credit).min(most)).unwrap_or(i32::MAX).max(1),
             leader_epoch: reading.leader_epoch,
             fetched_epoch: reading.position.epoch.unwrap_or(-1),
         };

@@ -70,8 +70,7 @@ impl BrokerLoop {
             let Some(held) = self.readings.get_mut(&partition) else { continue };
             let size = chunk.records.len();
             held.undecoded = None;
-            // A small part would pin the whole answer.
-            let share = if size < whole / 4 { Share::Copy } else { Share::Slice };
+            let share = Share::Slice { of: whole };
             let next = take_in(&mut held.reading, chunk, self.cluster.settings.max_decompressed_bytes, share);
             match next {
                 Next::GoOn => {}
