@@ -5,6 +5,7 @@ mod chaos;
 mod extremes;
 mod first_batches;
 mod memory;
+mod oversized;
 mod plane;
 mod resets;
 // The harness serves more tests than those here.

@@ -64,6 +64,7 @@ impl BrokerLoop {
                 return Some(Box::pin(asking));
             }
         }
+        let alone = Self::only_suspect(&mut self.suspects, &mut wanted);
         wanted.sort_unstable_by_key(|(held, _)| (held.served, &held.reading.partition));
         let newcomers = wanted.iter().any(|(held, _)| !held.answered);
         let wanted: Vec<(Key, Wanted)> =
@@ -74,7 +75,7 @@ impl BrokerLoop {
             }
         }
         self.tell_naming(!by_id);
-        let wait = self.wait.next(newcomers, left_out);
+        let wait = if alone { Duration::ZERO } else { self.wait.next(newcomers, left_out) };
         let plan = self.session.plan(&wanted, by_id);
         let request = request(plan, &self.cluster.settings, wait, version);
         let call = self.call(self.cluster.settings.request_timeout.saturating_add(wait));

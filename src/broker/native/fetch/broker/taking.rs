@@ -52,6 +52,8 @@ impl BrokerLoop {
         self.refusals = 0;
         self.turn += 1;
         self.session.answered(answer.session_id);
+        // What was asked for alone is not to blame.
+        self.suspects.pop();
         let Sorted { chunks, leaving } = sort(answer, &mut self.readings, self.turn, &self.cluster.settings);
         for (partition, then) in leaving {
             self.give_back(&partition, then);
