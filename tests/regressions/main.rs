@@ -7,6 +7,7 @@ mod first_batches;
 mod memory;
 mod oversized;
 mod plane;
+mod real_kafka;
 mod resets;
 // The harness serves more tests than those here.
 #[allow(dead_code)]
