@@ -138,10 +138,9 @@ async fn weather(seed: u64) {
     }
     for number in 0..PARTITIONS {
         produce(&ports, number, usize::MAX - 1..usize::MAX).await.unwrap().unwrap();
-        let end = ports.produce.produce(
-            orders(number),
-            vec![bezoar::record::ProducerRecord::to("").value(usize::MAX.to_string())],
-        );
+        let end = ports
+            .produce
+            .produce(orders(number), vec![bezoar::record::ProducerRecord::to("").value(usize::MAX.to_string())]);
         end.await.unwrap();
     }
     for (reader, count) in readers.into_iter().zip(next) {

@@ -2,14 +2,17 @@
 
 mod bad_network;
 mod chaos;
+mod credit;
 mod extremes;
 mod first_batches;
+mod hostile_ports;
 mod memory;
 mod oversized;
 mod plane;
 mod real_kafka;
 mod resets;
 // The harness serves more tests than those here.
+mod shutdowns;
 #[allow(dead_code)]
 #[path = "../promises/support.rs"]
 mod support;

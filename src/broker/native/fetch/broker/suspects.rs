@@ -11,7 +11,8 @@ impl BrokerLoop {
         }
         self.disconnect(&error.to_string());
         self.session.failed();
-        let asked = self.readings.iter_mut().filter_map(|(partition, held)| held.asked.take().map(|_| partition.clone()));
+        let asked =
+            self.readings.iter_mut().filter_map(|(partition, held)| held.asked.take().map(|_| partition.clone()));
         let asked: Vec<_> = asked.collect();
         match &asked[..] {
             [only] => {
