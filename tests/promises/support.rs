@@ -31,7 +31,7 @@ impl Cluster {
     /// The real broker where there is one, else an embedded one.
     pub(crate) async fn start() -> Self {
         match std::env::var("KAFKA_BOOTSTRAP") {
-            Ok(bootstrap) => Self::connect(None, bootstrap).await,
+            Ok(bootstrap) => Self::at(&bootstrap).await,
             Err(_) => Self::embedded().await,
         }
     }
@@ -41,6 +41,11 @@ impl Cluster {
         let broker = Broker::start().await.unwrap();
         let bootstrap = broker.bootstrap();
         Self::connect(Some(broker), bootstrap).await
+    }
+
+    /// The real broker at an address.
+    pub(crate) async fn at(bootstrap: &str) -> Self {
+        Self::connect(None, bootstrap.to_owned()).await
     }
 
     async fn connect(embedded: Option<Broker>, bootstrap: String) -> Self {

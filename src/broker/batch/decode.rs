@@ -20,6 +20,8 @@ pub(crate) struct Decoding<'a> {
     pub(crate) aborted: Option<Vec<AbortedTransaction>>,
     /// How many bytes one batch may decompress to.
     pub(crate) max_decompressed: usize,
+    /// After so many decompressed bytes the rest is left out, as if the answer ended there.
+    pub(crate) room: usize,
     pub(crate) share: Share,
 }
 
@@ -35,12 +37,14 @@ pub(crate) struct Decoded {
     pub(crate) leader_epoch: Option<i32>,
     /// What stands at `next_offset` and cannot be read.
     pub(crate) damage: Option<Damage>,
+    /// How many bytes were decompressed, and to how many.
+    pub(crate) expansion: (usize, usize),
 }
 
 /// Decodes the batches in `records`, a broker's answer for one partition, up to the first that can't be read. One that is
 /// cut off at the end is left out: the next answer brings it. Each step either moves on in `records` or is the last.
 pub(crate) fn decode(records: &Bytes, decoding: Decoding<'_>) -> Decoded {
-    let Decoding { partition, topic_id, from, aborted, max_decompressed, share } = decoding;
+    let Decoding { partition, topic_id, from, aborted, max_decompressed, room, share } = decoding;
     let mut decoder = Decoder {
         records,
         partition,
@@ -51,11 +55,20 @@ pub(crate) fn decode(records: &Bytes, decoding: Decoding<'_>) -> Decoded {
         run: Run::default(),
         from,
         covered: from,
-        decoded: Decoded { batches: Vec::new(), next_offset: from, leader_epoch: None, damage: None },
+        decoded: Decoded {
+            batches: Vec::new(),
+            next_offset: from,
+            leader_epoch: None,
+            damage: None,
+            expansion: (0, 0),
+        },
     };
     let mut at = 0;
     while let Some(size) = decoder.step(at) {
         at += size;
+        if decoder.decoded.expansion.1 > room {
+            break;
+        }
     }
     decoder.finish()
 }
@@ -163,6 +176,8 @@ impl Decoder<'_> {
             return self.run.add(self.records, at, header, floor).map_err(Unreadable::corrupt);
         }
         let body = decompress(header.codec(), &self.records[at + HEADER_LENGTH..end], self.max_decompressed)?;
+        self.decoded.expansion.0 += header.size;
+        self.decoded.expansion.1 += body.len();
         let mut spans = Vec::new();
         walk(&body, header, 0, floor, &mut spans).map_err(Unreadable::corrupt)?;
         self.end_run();

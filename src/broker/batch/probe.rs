@@ -22,7 +22,8 @@ pub fn decode_answer(
         from,
         aborted: aborted.map(|list| list.iter().map(transaction).collect()),
         max_decompressed,
-        share: if copy { Share::Copy } else { Share::Slice },
+        room: usize::MAX,
+        share: if copy { Share::Copy } else { Share::Slice { of: records.len() } },
     };
     let decoded = decode(records, decoding);
     let scanned = scan(records, from);

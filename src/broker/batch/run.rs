@@ -7,18 +7,24 @@ use crate::record::{LARGEST_BUFFER, Span};
 /// What may become of the bytes of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Slices of it may be kept.
-    Slice,
+    /// Slices of it may be kept. They hold so many bytes in memory, so that what is much smaller is copied.
+    Slice {
+        /// The size of the whole frame.
+        of: usize,
+    },
     /// What is kept must be copied: a slice would hold a much larger frame in memory.
     Copy,
 }
 
 impl Share {
+    /// How many times its size a slice may hold in memory.
+    const PINNED: usize = 4;
+
     /// The bytes at `start..end` of `bytes`, to be kept.
     pub(super) fn keep(self, bytes: &Bytes, start: usize, end: usize) -> Bytes {
         match self {
-            Self::Slice => bytes.slice(start..end),
-            Self::Copy => Bytes::copy_from_slice(&bytes[start..end]),
+            Self::Slice { of } if end - start >= of / Self::PINNED => bytes.slice(start..end),
+            Self::Slice { .. } | Self::Copy => Bytes::copy_from_slice(&bytes[start..end]),
         }
     }
 }

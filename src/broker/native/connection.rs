@@ -68,6 +68,11 @@ impl Connection {
         self.pending.is_closed()
     }
 
+    /// Whether it ended because an answer was larger than is accepted.
+    pub(super) fn met_too_large(&self) -> bool {
+        self.pending.met_too_large()
+    }
+
     /// Orders connections by how soon one may expect an answer.
     pub(super) fn load(&self) -> (bool, usize) {
         self.pending.load()

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const FIRST: usize = 64 << 10;
 
 /// Reads one length-prefixed frame of at most `limit` bytes. Memory grows with what arrives, not with what the prefix
-/// claims. `None` at the end of the stream between frames.
+/// claims. `None` at the end of the stream between frames; [`io::ErrorKind::FileTooLarge`] where the frame is above the limit.
 pub(super) async fn read_frame(stream: &mut (impl AsyncRead + Unpin), limit: usize) -> io::Result<Option<Bytes>> {
     let length = match stream.read_i32().await {
         Ok(length) => length,
@@ -16,7 +16,8 @@ pub(super) async fn read_frame(stream: &mut (impl AsyncRead + Unpin), limit: usi
     };
     let length = usize::try_from(length).map_err(|_| invalid(format!("answer of negative length {length}")))?;
     if length > limit {
-        return Err(invalid(format!("answer of {length} bytes, above the limit of {limit} (max_response_bytes)")));
+        let text = format!("answer of {length} bytes, above the limit of {limit} (max_response_bytes)");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     let mut frame = BytesMut::with_capacity(length.min(FIRST));
     let mut body = stream.take(length as u64);

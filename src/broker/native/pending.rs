@@ -23,6 +23,8 @@ struct State {
     muted_until: Option<Instant>,
     /// Why the connection ended, once it did.
     closed: Option<String>,
+    /// Whether it ended because of the size of an answer.
+    too_large: bool,
 }
 
 struct Waiting {
@@ -112,6 +114,16 @@ impl Pending {
         }
         drop(state);
         self.ended.notify_one();
+    }
+
+    /// Notes that an answer is too large to be received, which is about to end the connection.
+    pub(super) fn note_too_large(&self) {
+        self.lock().too_large = true;
+    }
+
+    /// Whether an answer was too large to be received.
+    pub(super) fn met_too_large(&self) -> bool {
+        self.lock().too_large
     }
 
     /// Waits for [`close`](Self::close).

@@ -46,7 +46,12 @@ async fn receive(mut reader: impl AsyncRead + Unpin, pending: &Pending, max_resp
                 }
             }
             Ok(None) => return "closed by the broker".to_owned(),
-            Err(error) => return error.to_string(),
+            Err(error) => {
+                if error.kind() == io::ErrorKind::FileTooLarge {
+                    pending.note_too_large();
+                }
+                return error.to_string();
+            }
         }
     }
 }

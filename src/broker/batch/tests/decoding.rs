@@ -29,6 +29,26 @@ fn copies_hold_nothing_of_the_answer() {
 }
 
 #[test]
+fn a_small_part_of_a_frame_does_not_hold_it_in_memory() {
+    let bytes = log(&[(10, batch(3)), (13, batch(2))]);
+    for (of, slices) in [(4 * bytes.len() - 400, true), (5 * bytes.len(), false)] {
+        let decoded = decode_with(&bytes, |decoding| (decoding.from, decoding.share) = (10, Share::Slice { of }));
+        assert_eq!((offsets(&decoded).len(), !bytes.is_unique()), (5, slices), "of a frame of {of} bytes");
+    }
+}
+
+#[test]
+fn no_more_is_decompressed_than_there_is_room_for_and_one_batch_at_least() {
+    let compressed = || batch(10).compression(Compression::Zstd);
+    let bytes = log(&[(0, compressed()), (10, compressed()), (20, compressed())]);
+    for (room, records) in [(0, 10), (1_500, 20), (1 << 20, 30)] {
+        let decoded = decode_with(&bytes, |decoding| decoding.room = room);
+        assert_eq!((offsets(&decoded).len(), decoded.next_offset), (records, records as i64), "room for {room}");
+        assert_eq!(decoded.damage, None);
+    }
+}
+
+#[test]
 fn what_was_not_asked_for_is_dropped_and_not_paid_for() {
     let bytes = log(&[(0, batch(50)), (50, batch(50)), (100, batch(2))]);
     let decoded = decode_from(&bytes, 98);

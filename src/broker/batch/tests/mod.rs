@@ -32,7 +32,8 @@ fn decode_with(records: &Bytes, set: impl FnOnce(&mut Decoding<'_>)) -> Decoded 
         from: 0,
         aborted: None,
         max_decompressed: 1 << 20,
-        share: Share::Slice,
+        room: usize::MAX,
+        share: Share::Slice { of: 0 },
     };
     set(&mut decoding);
     decode(records, decoding)

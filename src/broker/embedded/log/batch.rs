@@ -44,7 +44,8 @@ fn decompressed(header: &BatchHeader, bytes: &Bytes) -> Option<Vec<StoredRecord>
         from: header.base_offset,
         aborted: None,
         max_decompressed: MOST_DECOMPRESSED,
-        share: Share::Slice,
+        room: usize::MAX,
+        share: Share::Slice { of: 0 },
     };
     let decoded = decode(bytes, decoding);
     let records = decoded.batches.iter().flat_map(|batch| batch.iter()).map(|record| StoredRecord {

@@ -41,9 +41,12 @@ pub(super) fn take_in(reading: &mut Reading, chunk: Chunk, max_decompressed: usi
         from: chunk.from,
         aborted: chunk.aborted,
         max_decompressed,
+        // What would overfill the feed is fetched again when there is room.
+        room: reading.credit(0).unwrap_or(0),
         share,
     };
     let decoded = decode(&chunk.records, decoding);
+    reading.note_expansion(decoded.expansion);
     for batch in decoded.batches {
         // What holds no records only moves the watermark, which the next one with records does as well.
         if !batch.is_empty() && !reading.push(batch) {

@@ -24,6 +24,8 @@ pub(super) struct Reading {
     pub(super) unvalidated: bool,
     /// Failures in a row.
     pub(super) failures: u32,
+    /// To how many times their size records were decompressed last.
+    expansion: usize,
     /// Whether the owner was told that reading fails.
     retrying: bool,
 }
@@ -45,13 +47,29 @@ impl Reading {
             leader_epoch: -1,
             unvalidated: false,
             failures: 0,
+            expansion: 1,
             retrying: false,
         }
     }
 
-    /// How many bytes may be asked for while `pending` ones are still to be pushed; `None` once nobody wants any.
+    /// How many bytes may be pushed while `pending` ones are received and still to be pushed; `None` once nobody wants any.
     pub(super) fn credit(&self, pending: usize) -> Option<usize> {
+        let pending = pending.saturating_mul(self.expansion);
         self.outlet.with_feed(|feed| feed.credit_beyond(pending)).flatten()
+    }
+
+    /// How many bytes may be asked for with so much credit, which counts what is decompressed. Not so few that batches would
+    /// come one by one: what there is no room for after all is not decompressed.
+    pub(super) fn worth(&self, credit: usize) -> usize {
+        const LEAST: usize = 64 << 10;
+        (credit / self.expansion).max(credit.min(LEAST))
+    }
+
+    /// So many bytes were decompressed to so many.
+    pub(super) fn note_expansion(&mut self, (from, to): (usize, usize)) {
+        if from > 0 {
+            self.expansion = to.div_ceil(from).max(1);
+        }
     }
 
     /// Hands a batch over; false once nobody wants it.

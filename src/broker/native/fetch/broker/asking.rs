@@ -64,6 +64,7 @@ impl BrokerLoop {
                 return Some(Box::pin(asking));
             }
         }
+        let alone = Self::only_suspect(&mut self.suspects, &mut wanted);
         wanted.sort_unstable_by_key(|(held, _)| (held.served, &held.reading.partition));
         let newcomers = wanted.iter().any(|(held, _)| !held.answered);
         let wanted: Vec<(Key, Wanted)> =
@@ -74,7 +75,7 @@ impl BrokerLoop {
             }
         }
         self.tell_naming(!by_id);
-        let wait = self.wait.next(newcomers, left_out);
+        let wait = if alone { Duration::ZERO } else { self.wait.next(newcomers, left_out) };
         let plan = self.session.plan(&wanted, by_id);
         let request = request(plan, &self.cluster.settings, wait, version);
         let call = self.call(self.cluster.settings.request_timeout.saturating_add(wait));
@@ -85,7 +86,7 @@ impl BrokerLoop {
         let most = usize::try_from(self.cluster.settings.fetch_max_bytes).unwrap_or(1);
         let wanted = Wanted {
             offset: reading.position.offset,
-            max_bytes: i32::try_from(credit.min(most)).unwrap_or(i32::MAX).max(1),
+            max_bytes: i32::try_from(reading.worth(credit).min(most)).unwrap_or(i32::MAX).max(1),
             leader_epoch: reading.leader_epoch,
             fetched_epoch: reading.position.epoch.unwrap_or(-1),
         };

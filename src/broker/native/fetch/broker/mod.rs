@@ -1,4 +1,5 @@
 mod asking;
+mod suspects;
 mod taking;
 
 use std::collections::HashMap;
@@ -40,6 +41,8 @@ pub(super) struct BrokerLoop {
     by_name: bool,
     /// Counts answers.
     turn: u64,
+    /// What was asked for when an answer was too large: each is asked for alone, the last one next.
+    suspects: Vec<TopicPartition>,
 }
 
 /// A reading in a loop.
@@ -96,6 +99,7 @@ impl BrokerLoop {
             refusals: 0,
             by_name: false,
             turn: 0,
+            suspects: Vec::new(),
         }
     }
 
@@ -119,7 +123,7 @@ impl BrokerLoop {
                         Landed::Connected(Err(error)) => self.give_all_back(&error),
                         Landed::Validated(result) => self.validated(result),
                         Landed::Fetched(Ok(answer)) => self.take(answer, &mut flight).await,
-                        Landed::Fetched(Err(error)) => self.give_all_back(&error),
+                        Landed::Fetched(Err(error)) => self.not_fetched(&error),
                     }
                 }
                 () = self.wake.notified() => self.sweep(),
@@ -170,6 +174,7 @@ impl BrokerLoop {
         self.disconnect(&error.to_string());
         self.session.failed();
         self.refusals = 0;
+        self.suspects.clear();
         let failures = self.readings.values().map(|held| held.reading.failures).max().unwrap_or(0).saturating_add(1);
         // One pause for all, so that they come back together.
         let due = Instant::now() + backoff::pause(failures, rand::random());

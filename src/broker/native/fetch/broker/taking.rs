@@ -52,6 +52,8 @@ impl BrokerLoop {
         self.refusals = 0;
         self.turn += 1;
         self.session.answered(answer.session_id);
+        // What was asked for alone is not to blame.
+        self.suspects.pop();
         let Sorted { chunks, leaving } = sort(answer, &mut self.readings, self.turn, &self.cluster.settings);
         for (partition, then) in leaving {
             self.give_back(&partition, then);
@@ -70,8 +72,7 @@ impl BrokerLoop {
             let Some(held) = self.readings.get_mut(&partition) else { continue };
             let size = chunk.records.len();
             held.undecoded = None;
-            // A small part would pin the whole answer.
-            let share = if size < whole / 4 { Share::Copy } else { Share::Slice };
+            let share = Share::Slice { of: whole };
             let next = take_in(&mut held.reading, chunk, self.cluster.settings.max_decompressed_bytes, share);
             match next {
                 Next::GoOn => {}

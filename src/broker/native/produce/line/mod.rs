@@ -3,7 +3,8 @@
 //!
 //! The broker remembers the last five batches of a producer: it appends the one whose number follows, knows one of the five
 //! again, and refuses all others. So at most five batches are unsettled, nothing new is sent behind one that must be sent
-//! again, and a batch that is sent again keeps its number. Where a numbered batch is given up, the numbers behind it
+//! again, and a batch that is sent again keeps its number. A producer that it does not know may begin with any number there: so the
+//! first batch of a numbering goes alone, else one behind it could take its place when it is refused. Where a numbered batch is given up, the numbers behind it
 //! can no longer be used: the line then waits until the fate of every batch is certain and numbers what is certainly not in
 //! the log anew, under the next epoch, which also shuts out requests that are still on their way.
 
@@ -36,6 +37,9 @@ pub(super) struct Limits {
 /// How many batches the broker knows again, and so how many may be unsettled.
 const WINDOW: usize = 5;
 
+/// How long after an acknowledgement a partition is sure to know the producer still; brokers forget one that is idle for a day.
+const KNOWN_FOR: Duration = Duration::from_secs(600);
+
 /// The calls for one partition. `R` is a record, `T` what a call is answered through.
 pub(super) struct Line<R, T> {
     limits: Limits,
@@ -63,6 +67,8 @@ struct Numbering {
     producer_id: i64,
     epoch: i16,
     next: i32,
+    /// When a batch was last acknowledged under it.
+    acknowledged: Option<Instant>,
 }
 
 /// Whether a numbered batch was given up, so that no number after it can be used.
@@ -116,7 +122,7 @@ impl<R, T> Line<R, T> {
 
     /// Gives it a producer id, whose epoch begins at 0.
     pub(super) fn identify(&mut self, producer_id: i64) {
-        self.numbering = Some(Numbering { producer_id, epoch: 0, next: 0 });
+        self.numbering = Some(Numbering { producer_id, epoch: 0, next: 0, acknowledged: None });
         self.renumber();
     }
 
@@ -140,9 +146,9 @@ impl<R, T> Line<R, T> {
     /// When [`take`](Self::take) will have something to send, as far as time decides that; `None` where an answer, a call or a
     /// producer id must come first.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
-        let due = if self.to_send_again().is_some() {
+        let due = if self.to_send_again(now).is_some() {
             now
-        } else if self.takes_more() {
+        } else if self.takes_more(now) {
             self.ripe(now)?
         } else {
             return None;
@@ -161,7 +167,7 @@ impl<R, T> Line<R, T> {
         if self.due(now).is_none_or(|due| due > now) {
             return None;
         }
-        let index = match self.to_send_again() {
+        let index = match self.to_send_again(now) {
             Some(index) => index,
             None => {
                 self.seal();
@@ -180,26 +186,28 @@ impl<R, T> Line<R, T> {
     }
 
     /// The first batch that is to be sent again. Those behind it wait for it, whatever their state.
-    fn to_send_again(&self) -> Option<usize> {
-        if self.limits.numbered && self.numbering.is_none() {
-            return None;
-        }
-        let window = if self.limits.numbered { WINDOW } else { 1 };
+    fn to_send_again(&self, now: Instant) -> Option<usize> {
+        let window = self.window(now);
         // What has no number now is not known to the broker, and takes no place among its five.
         let numbered = self.flight.iter().enumerate().filter(|(_, batch)| batch.status != Status::Unnumbered);
         numbered.take(window).find(|(_, batch)| batch.status == Status::Waiting).map(|(index, _)| index)
     }
 
+    /// How many batches may be unsettled.
+    fn window(&self, now: Instant) -> usize {
+        match self.numbering {
+            _ if !self.limits.numbered => 1,
+            None => 0,
+            Some(Numbering { acknowledged: Some(at), .. }) if now < at + KNOWN_FOR => WINDOW,
+            Some(_) => 1,
+        }
+    }
+
     /// Whether a new batch may be made of the queue.
-    fn takes_more(&self) -> bool {
-        let room = if self.limits.numbered {
-            let under_way = |batch: &Batch<R, T>| matches!(batch.status, Status::Sent | Status::Done);
-            let clear = self.gap == Gap::None && self.flight.iter().all(under_way);
-            clear && self.numbering.is_some() && self.flight.len() < WINDOW
-        } else {
-            self.flight.is_empty()
-        };
-        room && !self.queue.is_empty()
+    fn takes_more(&self, now: Instant) -> bool {
+        let under_way = |batch: &Batch<R, T>| matches!(batch.status, Status::Sent | Status::Done);
+        let clear = !self.limits.numbered || (self.gap == Gap::None && self.flight.iter().all(under_way));
+        clear && self.flight.len() < self.window(now) && !self.queue.is_empty()
     }
 
     /// When the queue may become a batch; `None` where something under way must be answered first.

@@ -9,7 +9,7 @@ impl<R, T> Line<R, T> {
     /// What the fate of the batch at `index` means for it and for those behind it.
     pub(super) fn apply(&mut self, index: usize, fate: Fate, at: (Instant, f64), done: &mut Vec<Done<T>>) {
         match fate {
-            Fate::Appended(base) => self.appended(index, base, done),
+            Fate::Appended(base) => self.appended(index, base, at.0, done),
             Fate::NotYet(error) => self.again(index, error, false, at),
             Fate::Unclear(error) => self.again(index, error, true, at),
             Fate::Misnumbered { error, id_is_spent } if self.limits.numbered => {
@@ -25,7 +25,10 @@ impl<R, T> Line<R, T> {
         }
     }
 
-    fn appended(&mut self, index: usize, base: i64, done: &mut Vec<Done<T>>) {
+    fn appended(&mut self, index: usize, base: i64, now: Instant, done: &mut Vec<Done<T>>) {
+        if let Some(numbering) = &mut self.numbering {
+            numbering.acknowledged = Some(now);
+        }
         let batch = &mut self.flight[index];
         batch.status = Status::Done;
         batch.body = Default::default();
@@ -77,6 +80,10 @@ impl<R, T> Line<R, T> {
             self.spent_id = self.numbering.map(|numbering| numbering.producer_id);
         }
         if self.gap == Gap::None {
+            // Nothing of ours explains it: the partition may have forgotten its producers.
+            if let Some(numbering) = &mut self.numbering {
+                numbering.acknowledged = None;
+            }
             self.failures = self.failures.saturating_add(1);
             self.resume = Some(now + pause(self.failures, random));
             self.cause = Some(error.clone());

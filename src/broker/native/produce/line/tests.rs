@@ -26,8 +26,14 @@ fn line(calls: u32, now: Instant) -> TestLine {
     }
     if calls > 0 {
         line.identify(7);
+        acknowledged(&mut line, now);
     }
     line
+}
+
+/// Lets the line have an acknowledgement behind it, so that it sends several batches at a time.
+fn acknowledged(line: &mut TestLine, now: Instant) {
+    line.numbering.as_mut().unwrap().acknowledged = Some(now);
 }
 
 fn error(code: ResponseError) -> BrokerError {
@@ -90,11 +96,36 @@ fn full_batches_do_not_wait_and_five_at_most_are_unsettled() {
 }
 
 #[test]
+fn a_partition_that_may_not_know_the_producer_gets_one_batch_at_a_time() {
+    let now = Instant::now();
+    let mut fresh = Line::new(limits());
+    (0..3).for_each(|number| fresh.enqueue(call(number, 100, now)));
+    fresh.identify(7);
+    let mut sent = take_all(&mut fresh, now);
+    assert_eq!(numbers(&sent), [(0, 0)]);
+    answer(&mut fresh, sent.remove(0), fate(ResponseError::NotLeaderOrFollower), now);
+    let mut sent = take_all(&mut fresh, now + LATER);
+    assert_eq!(numbers(&sent), [(0, 0)], "still");
+    answer(&mut fresh, sent.remove(0), Fate::Appended(0), now);
+    assert_eq!(numbers(&take_all(&mut fresh, now)), [(0, 1), (0, 2)]);
+
+    let mut forgotten = line(3, now);
+    let mut sent = take_all(&mut forgotten, now);
+    answer(&mut forgotten, sent.remove(0), fate(ResponseError::UnknownProducerId), now);
+    for behind in sent {
+        answer(&mut forgotten, behind, fate(ResponseError::OutOfOrderSequenceNumber), now);
+    }
+    assert_eq!(numbers(&take_all(&mut forgotten, now + LATER)), [(1, 0)]);
+    assert_eq!(numbers(&take_all(&mut line(2, now), now + KNOWN_FOR)), [(0, 0)], "idle for too long");
+}
+
+#[test]
 fn with_linger_a_batch_waits_for_others_until_its_time_or_until_it_is_full() {
     let now = Instant::now();
     let mut line = Line::new(Limits { linger: Duration::from_millis(5), ..limits() });
     line.enqueue(call(0, 40, now));
     line.identify(7);
+    acknowledged(&mut line, now);
     assert_eq!(line.due(now), Some(now + Duration::from_millis(5)));
     assert!(line.take(now).is_none());
     line.enqueue(call(1, 40, now));
@@ -139,6 +170,7 @@ fn a_refused_batch_of_several_calls_is_taken_apart() {
     let now = Instant::now();
     let mut line = Line::new(limits());
     line.identify(7);
+    acknowledged(&mut line, now);
     (0..3).for_each(|number| line.enqueue(call(number, 20, now)));
     let all = line.take(now).unwrap();
     assert_eq!(answer(&mut line, all, fate(ResponseError::InvalidRecord), now), []);
@@ -179,7 +211,7 @@ fn a_fenced_producer_and_a_used_up_epoch_get_another_id() {
     assert_eq!(parcel.stamp, Some(Stamp { producer_id: 8, epoch: 0, sequence: 0 }));
 
     let mut used_up = line(1, now);
-    used_up.numbering = Some(Numbering { producer_id: 7, epoch: i16::MAX, next: 0 });
+    used_up.numbering = Some(Numbering { producer_id: 7, epoch: i16::MAX, next: 0, acknowledged: None });
     let parcel = used_up.take(now).unwrap();
     answer(&mut used_up, parcel, fate(ResponseError::UnknownProducerId), now);
     assert_eq!(used_up.wants_id(), Some(Some(7)));
@@ -189,7 +221,7 @@ fn a_fenced_producer_and_a_used_up_epoch_get_another_id() {
 fn numbers_wrap_to_zero() {
     let now = Instant::now();
     let mut line = line(2, now);
-    line.numbering = Some(Numbering { producer_id: 7, epoch: 0, next: i32::MAX });
+    line.numbering = Some(Numbering { producer_id: 7, epoch: 0, next: i32::MAX, acknowledged: Some(now) });
     assert_eq!(numbers(&take_all(&mut line, now)), [(0, i32::MAX), (0, 0)]);
 }
 

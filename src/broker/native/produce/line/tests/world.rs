@@ -139,7 +139,12 @@ impl World {
         let offset = self.log.len() as i64;
         if let Some(stamp) = request.stamp {
             let last = stamp.sequence + request.records.len() as i32 - 1;
+            // As in Kafka, a producer that is not known may begin with any number.
+            let unknown = !self.producers.contains_key(&stamp.producer_id);
             let known = self.producers.entry(stamp.producer_id).or_default();
+            if unknown {
+                known.epoch = stamp.epoch;
+            }
             if stamp.epoch < known.epoch {
                 return Err(E::InvalidProducerEpoch);
             }
@@ -152,8 +157,7 @@ impl World {
             if let Some((.., offset)) = known.batches.iter().find(|sent| (sent.0, sent.1) == (stamp.sequence, last)) {
                 return Ok(*offset);
             }
-            // Stricter than Kafka, which lets a producer that it does not know begin anywhere.
-            if stamp.sequence != known.batches.back().map_or(0, |sent| sent.1 + 1) {
+            if !unknown && stamp.sequence != known.batches.back().map_or(0, |sent| sent.1 + 1) {
                 return Err(E::OutOfOrderSequenceNumber);
             }
             known.batches.push_back((stamp.sequence, last, offset));
