@@ -141,7 +141,8 @@ pub struct ConnectionSettings {
     pub max_decompressed_bytes: usize,
     /// How often metadata is asked for anew though nothing failed. Default 5 min.
     pub metadata_max_age: Duration,
-    /// The largest answer accepted, in bytes. Default 256 MiB.
+    /// The largest answer accepted, in bytes. Default 256 MiB. A partition whose next record batch makes a larger one can't be
+    /// read on ([`SourceProblem::Failed`](super::SourceProblem::Failed)); others are.
     pub max_response_bytes: usize,
     /// The largest request sent, in bytes. Default 100 MiB, which is what brokers accept
     /// (`socket.request.max.bytes`).
