@@ -24,6 +24,8 @@ pub(super) struct Reading {
     pub(super) unvalidated: bool,
     /// Failures in a row.
     pub(super) failures: u32,
+    /// Answers in a row that were larger than any may be while it was asked for alone.
+    pub(super) too_large: u32,
     /// To how many times their size records were decompressed last.
     expansion: usize,
     /// Whether the owner was told that reading fails.
@@ -47,6 +49,7 @@ impl Reading {
             leader_epoch: -1,
             unvalidated: false,
             failures: 0,
+            too_large: 0,
             expansion: 1,
             retrying: false,
         }
@@ -99,7 +102,7 @@ impl Reading {
 
     /// Reading works.
     pub(super) fn succeeded(&mut self) {
-        self.failures = 0;
+        (self.failures, self.too_large) = (0, 0);
         if std::mem::take(&mut self.retrying) {
             self.outlet.report(SourceProblem::Recovered);
         }
