@@ -23,7 +23,7 @@ pub fn decode_answer(
         aborted: aborted.map(|list| list.iter().map(transaction).collect()),
         max_decompressed,
         room: usize::MAX,
-        share: if copy { Share::Copy } else { Share::Slice { of: records.len() } },
+        share: if copy { Share { of: usize::MAX } } else { Share { of: records.len() } },
     };
     let decoded = decode(records, decoding);
     let scanned = scan(records, from);

@@ -4,16 +4,12 @@ use super::header::{BatchHeader, HEADER_LENGTH};
 use super::walk::{Malformed, walk};
 use crate::record::{LARGEST_BUFFER, Span};
 
-/// What may become of the bytes of an answer.
+/// What may become of the bytes of an answer: slices of it may be kept, except those that are much smaller than the frame that
+/// they would hold in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Share {
-    /// Slices of it may be kept. They hold so many bytes in memory, so that what is much smaller is copied.
-    Slice {
-        /// The size of the whole frame.
-        of: usize,
-    },
-    /// What is kept must be copied: a slice would hold a much larger frame in memory.
-    Copy,
+pub(crate) struct Share {
+    /// The size of the whole frame in bytes. 0: any slice may be kept; `usize::MAX`: none.
+    pub(crate) of: usize,
 }
 
 impl Share {
@@ -22,9 +18,10 @@ impl Share {
 
     /// The bytes at `start..end` of `bytes`, to be kept.
     pub(super) fn keep(self, bytes: &Bytes, start: usize, end: usize) -> Bytes {
-        match self {
-            Self::Slice { of } if end - start >= of / Self::PINNED => bytes.slice(start..end),
-            Self::Slice { .. } | Self::Copy => Bytes::copy_from_slice(&bytes[start..end]),
+        if end - start >= self.of / Self::PINNED {
+            bytes.slice(start..end)
+        } else {
+            Bytes::copy_from_slice(&bytes[start..end])
         }
     }
 }

@@ -33,7 +33,7 @@ fn decode_with(records: &Bytes, set: impl FnOnce(&mut Decoding<'_>)) -> Decoded 
         aborted: None,
         max_decompressed: 1 << 20,
         room: usize::MAX,
-        share: Share::Slice { of: 0 },
+        share: Share { of: 0 },
     };
     set(&mut decoding);
     decode(records, decoding)

@@ -30,7 +30,7 @@ proptest! {
         sent in prop::collection::vec(producer_record(), 1..30),
         codec in 0usize..5,
         base in 0i64..1 << 40,
-        share in prop_oneof![Just(Share::Slice { of: 0 }), Just(Share::Copy)],
+        share in prop_oneof![Just(Share { of: 0 }), Just(Share { of: usize::MAX })],
     ) {
         let mut bytes = encode(&sent, 77, COMPRESSIONS[codec]);
         prop_assert!(bytes.len() <= 61 + sent.iter().map(size_bound).sum::<usize>());

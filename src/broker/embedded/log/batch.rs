@@ -45,7 +45,7 @@ fn decompressed(header: &BatchHeader, bytes: &Bytes) -> Option<Vec<StoredRecord>
         aborted: None,
         max_decompressed: MOST_DECOMPRESSED,
         room: usize::MAX,
-        share: Share::Slice { of: 0 },
+        share: Share { of: 0 },
     };
     let decoded = decode(bytes, decoding);
     let records = decoded.batches.iter().flat_map(|batch| batch.iter()).map(|record| StoredRecord {

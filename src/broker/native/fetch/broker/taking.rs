@@ -72,7 +72,7 @@ impl BrokerLoop {
             let Some(held) = self.readings.get_mut(&partition) else { continue };
             let size = chunk.records.len();
             held.undecoded = None;
-            let share = Share::Slice { of: whole };
+            let share = Share { of: whole };
             let next = take_in(&mut held.reading, chunk, self.cluster.settings.max_decompressed_bytes, share);
             match next {
                 Next::GoOn => {}
