@@ -18,8 +18,8 @@ impl Plane {
     /// Connects, and gives one of each port.
     ///
     /// # Errors
-    /// [`BrokerError::Unreachable`], which names each address and what went wrong there, if none answers;
-    /// [`BrokerError::Unsupported`] for [`Plane::Rskafka`] in a build without that feature.
+    /// As for [`native::connect`]; [`BrokerError::Unsupported`] for [`Plane::Rskafka`] in a build without that feature, or with
+    /// [`security`](super::security) set.
     pub async fn connect(self, settings: ConnectionSettings) -> Result<Ports, BrokerError> {
         match self {
             Plane::Native => Ok(native::connect(settings).await?.ports()),

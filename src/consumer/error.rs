@@ -6,6 +6,10 @@ use crate::offsets::ResolveError;
 use crate::policy::ConfigError;
 use crate::supervisor::Summary;
 
+fn tried(attempts: u32) -> String {
+    if attempts > 1 { format!(", after {attempts} attempts") } else { String::new() }
+}
+
 /// Why a consumer could not start, or ended.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -17,7 +21,7 @@ pub enum ConsumerError {
     #[error("starting the consumer's runtimes: {0}; check the limits on threads and open files")]
     Runtime(#[from] std::io::Error),
     /// The broker could not be reached, or refused, while starting.
-    #[error("starting consumer group {group:?} (tried {attempts} times): {error}")]
+    #[error("starting consumer group {group:?}{}: {error}", tried(*.attempts))]
     Broker {
         /// The group.
         group: String,

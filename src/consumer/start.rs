@@ -195,6 +195,7 @@ async fn launch(
             dead_letter_topics: settings.dead_letter_topics,
             max_unacknowledged: settings.max_unacknowledged,
             corrupt_batches: settings.corrupt_batches,
+            buffer_bytes: settings.connection.produce.buffer_bytes,
         },
         hooks,
         closed: Arc::clone(&closed),

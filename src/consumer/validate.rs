@@ -3,8 +3,9 @@ use std::time::Duration;
 use super::resolved::Resolved;
 use super::topic::TopicEntry;
 use crate::broker::security::Security;
-use crate::broker::{Plane, ReadIsolation};
+use crate::broker::{Plane, ProduceSettings, ReadIsolation};
 use crate::isolation::Isolation;
+use crate::partition::CorruptBatches;
 use crate::policy::duration::text;
 use crate::policy::{ConfigError, valid_topic_name};
 
@@ -117,8 +118,16 @@ fn plane(settings: &Resolved) -> Result<(), ConfigError> {
         return Err(ConfigError::new("plane", "rskafka", "is not in this build", remedy));
     }
     if settings.connection.security != Security::default() {
-        let remedy = "use the native plane: rskafka's TLS is bound to a provider that compiles C";
+        let remedy = "use the native plane: there is neither TLS nor SASL with rskafka";
         return Err(ConfigError::new("security", "set", "cannot be had from the rskafka plane", remedy));
+    }
+    if settings.connection.produce != ProduceSettings::default() {
+        let remedy = "use the native plane, or leave these settings out";
+        return Err(ConfigError::new("producer", "set", "is not heeded by the rskafka plane", remedy));
+    }
+    if settings.corrupt_batches != CorruptBatches::default() {
+        let remedy = "use the native plane, or leave it out: with rskafka a partition always stops at such a batch";
+        return Err(ConfigError::new("corrupt_batches", "stop", "is not heeded by the rskafka plane", remedy));
     }
     if settings.connection.read_isolation != ReadIsolation::default() {
         let remedy = "use the native plane; docs/limits.md says what rskafka does with transactions";
@@ -142,7 +151,7 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     range("max_decompressed_bytes", connection.max_decompressed_bytes, 1 << 10, 1 << 31)?;
     range("max_request_bytes", connection.max_request_bytes, 1 << 20, 1 << 31)?;
     range("producer.batch_bytes", connection.produce.batch_bytes, 1, 1 << 30)?;
-    range("producer.buffer_bytes", connection.produce.buffer_bytes, 1, 1 << 40)?;
+    range("producer.buffer_bytes", connection.produce.buffer_bytes, 1, 1 << 30)?;
     if connection.produce.linger >= connection.produce.delivery_timeout {
         let problem = "is not below producer.delivery_timeout: no record would ever be sent";
         let value = text(connection.produce.linger);

@@ -54,7 +54,7 @@ impl Producer {
     /// [`Producer::new`] with the ports of [`Plane::connect`](crate::broker::Plane::connect).
     ///
     /// # Errors
-    /// [`BrokerError::Unreachable`] where no address answers.
+    /// As for [`native::connect`].
     pub async fn connect(settings: ConnectionSettings) -> Result<Self, BrokerError> {
         let buffer_bytes = settings.produce.buffer_bytes;
         Ok(Self::with_buffer(native::connect(settings).await?.ports(), Handle::current(), buffer_bytes))

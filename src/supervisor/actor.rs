@@ -48,6 +48,8 @@ pub(crate) struct SupervisorSettings {
     pub(crate) dead_letter_topics: DeadLetterTopics,
     pub(crate) max_unacknowledged: usize,
     pub(crate) corrupt_batches: CorruptBatches,
+    /// How many bytes of records that handlers sent may wait for their acknowledgement.
+    pub(crate) buffer_bytes: usize,
 }
 
 /// The control actors that the supervisor starts; each by its own settings.
@@ -83,7 +85,11 @@ impl Actor for SupervisorActor {
             closed: Arc::clone(&self.closed),
             // So a slow record holds back what is committed before it by a tenth of the interval at most.
             report_interval: commit_interval / 10,
-            producer: Producer::new(self.ports.clone(), self.planes.control().clone()),
+            producer: Producer::with_buffer(
+                self.ports.clone(),
+                self.planes.control().clone(),
+                self.settings.buffer_bytes,
+            ),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),
             sources: self.topics.iter().map(|topic| topic.name.clone()).collect(),

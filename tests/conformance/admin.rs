@@ -229,7 +229,7 @@ pub(crate) async fn a_broker_that_never_answers_is_an_error_in_time(_: &Fixture)
     let connecting = native::connect(settings);
     let error = tokio::time::timeout(PATIENCE, connecting).await.expect("bounded").unwrap_err();
     let BrokerError::Unreachable { causes, .. } = &error else { panic!("{error}") };
-    assert!(causes.contains(&address) && causes.contains("no connection within"), "{causes}");
+    assert!(causes.contains(&address) && causes.contains("no usable connection within"), "{causes}");
 }
 
 pub(crate) async fn the_second_bootstrap_address_is_used(fixture: &Fixture) {

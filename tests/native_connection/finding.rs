@@ -31,7 +31,10 @@ async fn where_none_answers_each_is_named_with_its_cause() {
     assert!(error.is_retriable());
     let BrokerError::Unreachable { addresses, causes } = error else { panic!("{error}") };
     assert_eq!(addresses, "silent:9092, gone:9092");
-    assert_eq!(causes, "silent:9092: no connection within 10s; gone:9092: connection refused");
+    assert_eq!(
+        causes,
+        "silent:9092: no usable connection within 10s: does a Kafka broker listen there, and does it answer?; gone:9092: connection refused"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bezoar::broker::security::{Sasl, Security};
 use bezoar::broker::{ErrorCode, NewTopic, Plane, ProduceSettings, ReadIsolation};
-use bezoar::consumer::{ConsumerBuilder, ConsumerSettings, Isolation, OffsetReset, RestartPolicy, TopicOptions};
+use bezoar::consumer::{
+    ConsumerBuilder, ConsumerSettings, CorruptBatches, Isolation, OffsetReset, RestartPolicy, TopicOptions,
+};
 use bezoar::dead_letter::{DeadLetterFormat, TopicCreation};
 use bezoar::embedded::{Api, Broker, Fault};
 use bezoar::policy::{Backoff, Category, DeadLetterTopics, Policies};
@@ -106,6 +108,14 @@ fn invalid() -> Vec<(Change, [&'static str; 3])> {
         (
             change(|b| b.plane(Plane::Rskafka).security(Security::default().sasl(Sasl::plain("user", "secret")))),
             ["security", "set", "native plane"],
+        ),
+        (
+            change(|b| b.plane(Plane::Rskafka).produce(ProduceSettings { batch_bytes: 7, ..Default::default() })),
+            ["producer", "set", "native plane"],
+        ),
+        (
+            change(|b| b.plane(Plane::Rskafka).corrupt_batches(CorruptBatches::Stop)),
+            ["corrupt_batches", "stop", "native plane"],
         ),
         (
             change(|b| b.security(Security::default().sasl(Sasl::plain("", "secret")))),

@@ -66,7 +66,9 @@ async fn token_providers_that_fail_panic_or_hang_end_in_an_error_in_time() {
     let failing = Sasl::oauth_bearer(|| async { Err::<Token, _>("no token today".into()) });
     let panicking = Sasl::oauth_bearer(|| async { panic!("the provider") });
     let hanging = Sasl::oauth_bearer(std::future::pending);
-    for (sasl, told) in [(failing, "no token today"), (panicking, "it panicked"), (hanging, "no connection within")] {
+    for (sasl, told) in
+        [(failing, "no token today"), (panicking, "it panicked"), (hanging, "no usable connection within")]
+    {
         let mut settings = ConnectionSettings::new([broker.bootstrap()]);
         settings.connect_timeout = Duration::from_millis(500);
         settings.security = Security::default().sasl(sasl);

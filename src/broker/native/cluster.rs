@@ -238,5 +238,8 @@ impl Cluster {
 
 fn no_connection_within(within: Duration) -> String {
     let millis = Duration::from_millis(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
-    format!("no connection within {}", humantime::format_duration(millis))
+    format!(
+        "no usable connection within {}: does a Kafka broker listen there, and does it answer?",
+        humantime::format_duration(millis)
+    )
 }

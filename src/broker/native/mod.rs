@@ -1,9 +1,10 @@
 //! Our own connections to brokers, over the kafka-protocol crate's messages.
 //!
-//! [`connect`] gives a [`Native`], which implements the ports [`Admin`](super::Admin) (topics and log offsets) and
-//! [`OffsetStore`](super::OffsetStore) (committed offsets of groups). Requests are pipelined over one connection per
-//! broker; brokers are found through metadata and reconnected to when a connection fails. All work runs on the
-//! runtime on which [`connect`] was called, so that calls may come from any other.
+//! [`connect`] gives a [`Native`], which implements the ports [`Admin`](super::Admin) (topics, log offsets, groups) and
+//! [`OffsetStore`](super::OffsetStore) (committed offsets of groups); [`Native::ports`] adds the
+//! [`Source`](super::Source) and the [`Produce`](super::Produce). Requests are pipelined over one connection per broker and
+//! purpose (control, fetch, produce); brokers are found through metadata and reconnected to when a connection fails. All
+//! work runs on the runtime on which [`connect`] was called, so that calls may come from any other.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), bezoar::broker::BrokerError> {

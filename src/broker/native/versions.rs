@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use bytes::{Buf, Bytes};
 use kafka_protocol::ResponseError;
-use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
+use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse, MetadataRequest};
 use kafka_protocol::protocol::{Request, StrBytes};
 
 use super::api::{Api, decode};
@@ -67,7 +67,12 @@ impl Versions {
     pub(super) fn agree<R: Api>(&self) -> Result<i16, String> {
         let ours = R::SPOKEN;
         let Some((min, max)) = self.spoken.get(&R::KEY).copied() else {
-            return Err(format!("the broker does not offer {}; a newer broker does", R::NAME));
+            let name = R::NAME;
+            return Err(if R::KEY == MetadataRequest::KEY {
+                format!("the broker does not offer {name}: is this the port of a controller? Use a broker's")
+            } else {
+                format!("the broker does not offer {name}; a newer broker does")
+            });
         };
         let version = max.min(ours.max);
         if version < min.max(ours.min) {

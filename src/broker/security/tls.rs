@@ -120,7 +120,7 @@ impl Tls {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let problem = "needs TLS, which this build does not have";
         let remedy = "build bezoar with the feature `tls`, or leave the setting out";
-        Err(ConfigError::new("security.tls", self, problem, remedy))
+        Err(ConfigError::new("security.tls", "set", problem, remedy))
     }
 }
 
