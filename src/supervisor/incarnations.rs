@@ -54,8 +54,7 @@ impl SupervisorActor {
 
     /// Starts the next incarnation, unless the ownership is ending.
     pub(super) fn start(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
-        let Some(lane) = state.current(key).map(|managed| managed.lane) else { return };
-        let context = Arc::clone(&state.contexts[lane]);
+        let Some((lane, context)) = state.lane(key) else { return };
         let Some(managed) = state.current(key) else { return };
         if managed.ownership.is_stopping() {
             self.stopped(myself, state, key);
@@ -150,8 +149,7 @@ impl SupervisorActor {
         record: Record,
         fault: Fault,
     ) {
-        let Some(lane) = state.current(key).map(|managed| managed.lane) else { return };
-        let context = Arc::clone(&state.contexts[lane]);
+        let Some((lane, context)) = state.lane(key) else { return };
         let Some(managed) = state.current(key) else { return };
         let (evidence, backtrace) = match fault {
             Fault::Panic(report) => {

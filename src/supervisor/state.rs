@@ -89,4 +89,10 @@ impl SupervisorState {
     pub(super) fn current(&mut self, key: &OwnershipKey) -> Option<&mut Managed> {
         self.partitions.get_mut(&key.partition).filter(|managed| managed.ownership.epoch == key.epoch)
     }
+
+    /// The number of the lane of a partition, if `key` is its present ownership, and what the actors of that lane share.
+    pub(super) fn lane(&mut self, key: &OwnershipKey) -> Option<(usize, Arc<PartitionContext>)> {
+        let lane = self.current(key)?.lane;
+        Some((lane, Arc::clone(&self.contexts[lane])))
+    }
 }

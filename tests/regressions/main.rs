@@ -11,9 +11,8 @@ mod oversized;
 mod plane;
 mod real_kafka;
 mod resets;
-// The harness serves more tests than those here.
 mod shutdowns;
-#[allow(dead_code)]
+#[allow(dead_code)] // the harness serves more tests than those here
 #[path = "../promises/support.rs"]
 mod support;
 mod user_code;
