@@ -40,6 +40,7 @@ pub mod classifier;
 pub mod consumer;
 pub mod dead_letter;
 pub mod event;
+mod group;
 pub mod handler;
 mod isolation;
 mod offsets;

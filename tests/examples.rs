@@ -107,7 +107,7 @@ async fn orders_touches_nothing_where_its_group_exists() {
     broker.create_topic("other", 1).unwrap();
     let ports = Plane::Native.connect(ConnectionSettings::new([broker.bootstrap()])).await.unwrap();
     let partition = TopicPartition::new("other", 0);
-    let committed = CommittedOffset { partition, offset: 0, metadata: "somebody's".into() };
+    let committed = CommittedOffset { partition, offset: 0, metadata: "somebody's".into(), leader_epoch: None };
     ports.offsets.commit("fulfilment".into(), vec![committed]).await.unwrap().remove(0).unwrap();
 
     let complaint = complaint("orders", broker.bootstrap()).await;

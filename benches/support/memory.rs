@@ -31,7 +31,7 @@ impl Memory {
     }
 
     pub fn ports(self: &Arc<Self>) -> Ports {
-        Ports { admin: self.clone(), source: self.clone(), produce: self.clone(), offsets: self.clone() }
+        Ports { admin: self.clone(), source: self.clone(), produce: self.clone(), offsets: self.clone(), membership: None }
     }
 
     /// The feed of a partition that the consumer reads.

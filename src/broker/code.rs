@@ -17,12 +17,44 @@ impl ErrorCode {
     pub const MESSAGE_TOO_LARGE: Self = Self(10);
     /// `COORDINATOR_LOAD_IN_PROGRESS`.
     pub const COORDINATOR_LOAD_IN_PROGRESS: Self = Self(14);
+    /// `COORDINATOR_NOT_AVAILABLE`.
+    pub const COORDINATOR_NOT_AVAILABLE: Self = Self(15);
+    /// `NOT_COORDINATOR`.
+    pub const NOT_COORDINATOR: Self = Self(16);
+    /// `ILLEGAL_GENERATION`.
+    pub const ILLEGAL_GENERATION: Self = Self(22);
+    /// `INCONSISTENT_GROUP_PROTOCOL`.
+    pub const INCONSISTENT_GROUP_PROTOCOL: Self = Self(23);
+    /// `UNKNOWN_MEMBER_ID`.
+    pub const UNKNOWN_MEMBER_ID: Self = Self(25);
+    /// `INVALID_SESSION_TIMEOUT`.
+    pub const INVALID_SESSION_TIMEOUT: Self = Self(26);
+    /// `REBALANCE_IN_PROGRESS`.
+    pub const REBALANCE_IN_PROGRESS: Self = Self(27);
+    /// `GROUP_AUTHORIZATION_FAILED`.
+    pub const GROUP_AUTHORIZATION_FAILED: Self = Self(30);
     /// `UNSUPPORTED_VERSION`.
     pub const UNSUPPORTED_VERSION: Self = Self(35);
     /// `TOPIC_ALREADY_EXISTS`.
     pub const TOPIC_ALREADY_EXISTS: Self = Self(36);
     /// `GROUP_ID_NOT_FOUND`.
     pub const GROUP_ID_NOT_FOUND: Self = Self(69);
+    /// `MEMBER_ID_REQUIRED`.
+    pub const MEMBER_ID_REQUIRED: Self = Self(79);
+    /// `GROUP_MAX_SIZE_REACHED`.
+    pub const GROUP_MAX_SIZE_REACHED: Self = Self(81);
+    /// `FENCED_INSTANCE_ID`.
+    pub const FENCED_INSTANCE_ID: Self = Self(82);
+    /// `UNKNOWN_TOPIC_ID`.
+    pub const UNKNOWN_TOPIC_ID: Self = Self(100);
+    /// `FENCED_MEMBER_EPOCH`.
+    pub const FENCED_MEMBER_EPOCH: Self = Self(110);
+    /// `UNRELEASED_INSTANCE_ID`.
+    pub const UNRELEASED_INSTANCE_ID: Self = Self(111);
+    /// `UNSUPPORTED_ASSIGNOR`.
+    pub const UNSUPPORTED_ASSIGNOR: Self = Self(112);
+    /// `STALE_MEMBER_EPOCH`.
+    pub const STALE_MEMBER_EPOCH: Self = Self(113);
 
     /// Whether the same request may succeed later.
     pub fn is_retriable(self) -> bool {
@@ -47,6 +79,19 @@ impl ErrorCode {
     pub fn refreshes_coordinator(self) -> bool {
         // COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
         matches!(self.0, 15 | 16)
+    }
+
+    /// Whether it says that the group has gone on without the member that asked: another generation or member epoch, a
+    /// session that expired, another consumer with the same instance id.
+    pub fn is_fenced(self) -> bool {
+        matches!(
+            self,
+            Self::ILLEGAL_GENERATION
+                | Self::UNKNOWN_MEMBER_ID
+                | Self::FENCED_INSTANCE_ID
+                | Self::FENCED_MEMBER_EPOCH
+                | Self::STALE_MEMBER_EPOCH
+        )
     }
 
     /// What it means and what can be done about it, for people; `None` where its name says it all, or it is rare.

@@ -11,6 +11,7 @@ mod code;
 mod description;
 mod error;
 mod feed;
+mod membership;
 mod model;
 mod outlet;
 mod plane;
@@ -37,6 +38,9 @@ pub use description::{
 };
 pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
+pub use membership::{
+    ConsumerHeartbeat, ConsumerHeartbeatAnswer, JoinAnswer, JoinGroup, JoinedMember, MemberIdentity, Membership, SyncGroup,
+};
 pub use model::{
     CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
     TopicMetadata,
@@ -173,6 +177,17 @@ pub trait OffsetStore: Send + Sync + 'static {
         offsets: Vec<CommittedOffset>,
     ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>>;
 
+    /// Commits offsets as a member of the group: refused once the group has gone on without it
+    /// ([`ErrorCode::is_fenced`]). By default [`BrokerError::Unsupported`].
+    fn commit_as(
+        &self,
+        group: String,
+        _member: MemberIdentity,
+        _offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        unsupported(format!("committing offsets as a member of group {group}"))
+    }
+
     /// Whether a group exists: with members, or with committed offsets of any topic.
     fn group_exists(&self, group: String) -> BoxFuture<Result<bool, BrokerError>>;
 
@@ -191,6 +206,8 @@ pub struct Ports {
     pub produce: Arc<dyn Produce>,
     /// Committed offsets.
     pub offsets: Arc<dyn OffsetStore>,
+    /// Membership in groups; without it partitions can be assigned by hand only.
+    pub membership: Option<Arc<dyn Membership>>,
 }
 
 impl std::fmt::Debug for Ports {

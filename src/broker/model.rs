@@ -91,12 +91,14 @@ pub struct CommittedOffset {
     pub offset: i64,
     /// The metadata text kept beside it.
     pub metadata: String,
+    /// The leader epoch of the last record below it, where known (KIP-320).
+    pub leader_epoch: Option<i32>,
 }
 
 impl CommittedOffset {
     /// An offset without metadata.
     pub fn new(partition: TopicPartition, offset: i64) -> Self {
-        Self { partition, offset, metadata: String::new() }
+        Self { partition, offset, metadata: String::new(), leader_epoch: None }
     }
 }
 

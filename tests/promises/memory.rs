@@ -31,6 +31,7 @@ impl Memory {
             source: Arc::new(Shared(Arc::clone(self))),
             produce: Arc::new(Shared(Arc::clone(self))),
             offsets: Arc::new(Shared(Arc::clone(self))),
+            membership: None,
         }
     }
 

@@ -101,7 +101,7 @@ impl Cluster {
     /// Lets a group start at the log's start, whatever its reset policy.
     pub(crate) async fn commit_start(&self, group: &str, topic: &str, partition: i32) {
         let partition = TopicPartition::new(topic, partition);
-        let start = CommittedOffset { partition, offset: 0, metadata: String::new() };
+        let start = CommittedOffset { partition, offset: 0, metadata: String::new(), leader_epoch: None };
         self.ports.offsets.commit(group.to_owned(), vec![start]).await.unwrap()[0].clone().unwrap();
     }
 

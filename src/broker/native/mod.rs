@@ -104,6 +104,7 @@ impl Native {
             source: Arc::new(Fetcher::new(Arc::clone(&self.cluster), self.runtime.clone())),
             produce: Arc::new(Producer::new(Arc::clone(&self.cluster), self.runtime.clone())),
             offsets: Arc::new(self.clone()),
+            membership: None,
         }
     }
 

@@ -157,6 +157,7 @@ async fn fetch(
                 partition: partition.clone(),
                 offset: *offset,
                 metadata: metadata.as_ref().map(|text| text.to_string()).unwrap_or_default(),
+                leader_epoch: None,
             })),
             (code, _, _) => {
                 let call = call.part(format!("fetching the committed offset of {partition} for group {group}"));

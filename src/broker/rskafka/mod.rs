@@ -42,6 +42,7 @@ pub async fn connect(settings: ConnectionSettings) -> Result<Ports, BrokerError>
         source: Arc::new(Readers::new(Arc::clone(&clients), native.clone(), runtime.clone())),
         produce: Arc::new(Producer::new(clients, runtime)),
         offsets: Arc::new(native),
+        membership: None,
     })
 }
 

@@ -1,0 +1,16 @@
+//! Membership in a consumer group: several instances share the partitions of the topics that they subscribe to.
+//!
+//! The group actor speaks with the group's coordinator through a state machine without I/O, one per protocol, and tells the
+//! supervisor which partitions are this member's ([`GroupNotice`]). Heartbeats go out from the control plane, whatever
+//! handlers do. What is owned may be processed until the [`Lease`] is over, which is shorter than the session that the
+//! coordinator grants: so nothing is handled any more when it gives the partitions to others.
+
+mod lease;
+mod machine;
+mod message;
+mod settings;
+
+pub(crate) use lease::Lease;
+pub(crate) use message::{GroupMessage, GroupNotice};
+pub use settings::{Assignor, GroupProtocol};
+pub(crate) use settings::GroupSettings;
