@@ -72,8 +72,9 @@ pub(crate) enum Effect {
     EndLease,
     /// Tell the supervisor.
     Notice(GroupNotice),
-    /// Read metadata again: an assignment names what is not known.
-    LookAtTopics,
+    /// Read metadata again, from now on of these topics too: an assignment names what is not known, or other members subscribe
+    /// to them.
+    LookAtTopics(Vec<String>),
     /// The member has left, or cannot tell the coordinator.
     Left,
 }
