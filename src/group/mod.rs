@@ -5,6 +5,8 @@
 //! handlers do. What is owned may be processed until the [`Lease`] is over, which is shorter than the session that the
 //! coordinator grants: so nothing is handled any more when it gives the partitions to others.
 
+mod assignors;
+mod classic;
 mod lease;
 mod machine;
 mod message;
@@ -12,5 +14,5 @@ mod settings;
 
 pub(crate) use lease::Lease;
 pub(crate) use message::{GroupMessage, GroupNotice};
-pub use settings::{Assignor, GroupProtocol};
 pub(crate) use settings::GroupSettings;
+pub use settings::{Assignor, GroupProtocol};
