@@ -42,8 +42,11 @@ impl Subscription {
             return Ok(Topics::new());
         }
         let found = admin.topics(names.into_iter().collect()).await?;
-        let info = |id, partitions| TopicInfo { id, partitions };
-        Ok(found.into_iter().flatten().map(|topic| (topic.name, info(topic.id, topic.partitions))).collect())
+        let known = found.into_iter().flatten().map(|topic| {
+            let subscribed = self.topics.contains(&topic.name) || self.matches(&topic.name);
+            (topic.name, TopicInfo { id: topic.id, partitions: topic.partitions, subscribed })
+        });
+        Ok(known.collect())
     }
 
     /// The topics asked for by name that do not exist.
@@ -128,7 +131,7 @@ mod tests {
     }
 
     fn topics(names: &[&str]) -> Topics {
-        names.iter().map(|name| ((*name).to_owned(), TopicInfo { id: None, partitions: 1 })).collect()
+        names.iter().map(|name| ((*name).to_owned(), TopicInfo { id: None, partitions: 1, subscribed: true })).collect()
     }
 
     #[test]
@@ -142,7 +145,10 @@ mod tests {
         assert!(!known.update(topics(&["a"])));
         assert_eq!(*known.topics(), topics(&["a"]));
         // Created anew: the new one counts at once.
-        let anew = Topics::from([("a".to_owned(), TopicInfo { id: Some(Uuid::from_u128(1)), partitions: 3 })]);
+        let anew = Topics::from([(
+            "a".to_owned(),
+            TopicInfo { id: Some(Uuid::from_u128(1)), partitions: 3, subscribed: true },
+        )]);
         assert!(!known.update(anew.clone()));
         assert_eq!(*known.topics(), anew);
     }
