@@ -18,10 +18,13 @@ use crate::offsets::{OffsetsActor, ResolveError, resolve};
 use crate::partition::{Hooks, TopicLimits};
 use crate::policy::{Action, Backoff, Category};
 use crate::record::TopicPartition;
-use crate::supervisor::{Assignment, ControlActors, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicPlan};
+use crate::supervisor::{Assignment, ControlActors, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicName, TopicPlan};
 
 /// Waits between attempts to reach the broker at start.
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(250), 2.0, Duration::from_secs(5));
+
+/// How often the offsets of idle partitions are committed again.
+const OFFSETS_RECOMMIT: Duration = Duration::from_secs(3600);
 
 /// Starts a consumer whose settings are checked.
 pub(super) async fn start(
@@ -155,7 +158,7 @@ async fn launch(
     let (finished, ended) = watch::channel(None);
     let closed = Arc::new(AtomicBool::new(false));
     let plans = topics.into_iter().map(|topic| TopicPlan {
-        name: topic.name,
+        matches: TopicName::Exact(topic.name),
         spawner: topic.spawner,
         limits: TopicLimits { poison_timeout: topic.options.poison_timeout.unwrap_or(settings.poison_timeout) },
     });
@@ -188,6 +191,7 @@ async fn launch(
         topics: plans.collect(),
         settings: SupervisorSettings {
             group: settings.group.clone(),
+            membership: None,
             offset_reset: settings.offset_reset,
             feed_bytes: settings.feed_bytes,
             restart: settings.restart,
@@ -196,6 +200,8 @@ async fn launch(
             max_unacknowledged: settings.max_unacknowledged,
             corrupt_batches: settings.corrupt_batches,
             buffer_bytes: settings.connection.produce.buffer_bytes,
+            commit_every: None,
+            offsets_recommit: OFFSETS_RECOMMIT,
         },
         hooks,
         closed: Arc::clone(&closed),

@@ -10,6 +10,26 @@ pub(super) fn log(event: &Event) {
         Event::Assigned { partition, offset, reset } => {
             info!(topic = partition.topic(), partition = partition.partition(), offset, reset, "partition assigned");
         }
+        Event::Revoked { partition, committed } => {
+            info!(topic = partition.topic(), partition = partition.partition(), committed, "partition given up");
+        }
+        Event::Lost { partition, reason } => {
+            warn!(topic = partition.topic(), partition = partition.partition(), "partition lost: {reason}");
+        }
+        Event::Paused { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition paused");
+        }
+        Event::Resumed { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition resumed");
+        }
+        Event::Sought { partition, from, to } => {
+            info!(topic = partition.topic(), partition = partition.partition(), from, to, "partition goes on elsewhere");
+        }
+        Event::Joined { group, member_id, epoch, protocol, assignor, partitions } => {
+            info!(group, member_id, epoch, protocol, assignor, partitions, "member of the group");
+        }
+        Event::GroupTrouble { reason } => warn!("trouble with the group, trying again: {reason}"),
+        Event::TopicMissing { topic } => warn!(topic, "the topic does not exist, waiting for it"),
         Event::Retrying { record, category, error_type, message, attempt, max_attempts, backoff } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
             %category, error_type, attempt, max_attempts, ?backoff, "delivery failed, retrying after the wait: {message}"

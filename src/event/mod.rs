@@ -34,6 +34,68 @@ pub enum Event {
         /// Whether the group had no valid committed offset, so that the reset policy chose it.
         reset: bool,
     },
+    /// A partition was given up to the group: what was in flight is finished or dropped, and another member goes on at the
+    /// offset committed.
+    Revoked {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that was committed last.
+        committed: i64,
+    },
+    /// A partition was taken away: the group has gone on without this member, or may have. What was in flight was dropped, and
+    /// nothing of it is committed or dead-lettered any more. Whoever has the partition now handles again what was not
+    /// committed.
+    Lost {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing new of a partition is delivered until it is resumed.
+    Paused {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on after [`Event::Paused`].
+    Resumed {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on at another offset, as it was asked to.
+    Sought {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that would have been delivered next.
+        from: i64,
+        /// The offset that it goes on at.
+        to: i64,
+    },
+    /// The consumer became a member of its group, or what it has in it changed.
+    Joined {
+        /// The group.
+        group: String,
+        /// The member id.
+        member_id: String,
+        /// The group's generation (classic protocol) or the member's epoch (KIP-848).
+        epoch: i32,
+        /// `classic` or `consumer`.
+        protocol: &'static str,
+        /// The assignor in use; empty where the broker chose it.
+        assignor: String,
+        /// How many partitions are assigned to it.
+        partitions: usize,
+    },
+    /// The group's coordinator cannot be reached or does not answer for now, or does what is not understood; it is tried
+    /// again. Reported once per streak.
+    GroupTrouble {
+        /// Why.
+        reason: String,
+    },
+    /// A topic that the consumer subscribes to does not exist, or not any more; it is read once it is there.
+    TopicMissing {
+        /// The topic.
+        topic: String,
+    },
     /// A delivery failed and the record is delivered again after a wait; nothing on its partition overtakes it.
     Retrying {
         /// The record.

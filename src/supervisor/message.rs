@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use ractor::{ActorCell, RpcReplyPort};
 
+use super::status::{PartitionStatus, SeekError, SeekTo};
 use crate::broker::SourceProblem;
+use crate::group::GroupNotice;
 use crate::offsets::PartitionOffsets;
 use crate::record::TopicPartition;
 
@@ -36,6 +38,17 @@ pub(crate) enum SupervisorMessage {
     DrainDeadline,
     /// Everything has stopped and what could be committed is.
     Drained(Summary),
+    /// The group actor has news.
+    Group(GroupNotice),
+    /// Delivers nothing new until it is called again with `paused` false. `None` is the whole consumer, partitions that come
+    /// later included; a partition's own pause lasts until it is given up. Answered with the partitions of the list that
+    /// the consumer does not have.
+    Pause { partitions: Option<Vec<TopicPartition>>, paused: bool, reply: RpcReplyPort<Vec<TopicPartition>> },
+    /// Goes on at another offset, which the answer names: what is in flight finishes before, and its dead letters are
+    /// acknowledged.
+    Seek { partition: TopicPartition, to: SeekTo, reply: RpcReplyPort<Result<i64, SeekError>> },
+    /// Where each partition stands, and what it does.
+    Status(RpcReplyPort<Vec<PartitionStatus>>),
     /// Where each partition stands.
     Snapshot(RpcReplyPort<Vec<PartitionOffsets>>),
 }

@@ -8,10 +8,14 @@ mod drain;
 mod incarnations;
 mod message;
 mod restart;
+mod settings;
 mod source;
 mod state;
+mod status;
 
-pub(crate) use actor::{ControlActors, SupervisorActor, SupervisorSettings, TopicPlan};
+pub(crate) use actor::SupervisorActor;
 pub use message::Summary;
 pub(crate) use message::{Assignment, Finished, SupervisorMessage};
 pub use restart::{Escalation, RestartPolicy};
+pub(crate) use settings::{ControlActors, MembershipPlan, SupervisorSettings, TopicName, TopicPlan};
+pub use status::{PartitionState, PartitionStatus, SeekError, SeekTo};

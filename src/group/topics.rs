@@ -1,0 +1,6 @@
+/// What a member subscribes to.
+#[derive(Debug, Clone)]
+pub(crate) struct Subscription {
+    /// Topics by name.
+    pub(crate) names: Vec<String>,
+}
