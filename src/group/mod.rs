@@ -9,10 +9,8 @@ mod lease;
 mod machine;
 mod message;
 mod settings;
-mod topics;
 
 pub(crate) use lease::Lease;
 pub(crate) use message::{GroupMessage, GroupNotice};
 pub use settings::{Assignor, GroupProtocol};
 pub(crate) use settings::GroupSettings;
-pub(crate) use topics::Subscription;
