@@ -13,4 +13,4 @@ pub(crate) use actor::{Committing, Member, OffsetsActor};
 pub(crate) use message::{Beginning, OffsetsMessage};
 pub use message::PartitionOffsets;
 pub use reset::{OffsetReset, ResolveError};
-pub(crate) use reset::{choose, commit, resolve};
+pub(crate) use reset::{choose, resolve};
