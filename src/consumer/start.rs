@@ -18,7 +18,9 @@ use crate::offsets::{OffsetsActor, ResolveError, resolve};
 use crate::partition::{Hooks, TopicLimits};
 use crate::policy::{Action, Backoff, Category};
 use crate::record::TopicPartition;
-use crate::supervisor::{Assignment, ControlActors, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicName, TopicPlan};
+use crate::supervisor::{
+    Assignment, ControlActors, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicName, TopicPlan,
+};
 
 /// Waits between attempts to reach the broker at start.
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(250), 2.0, Duration::from_secs(5));

@@ -23,7 +23,13 @@ pub(super) fn log(event: &Event) {
             info!(topic = partition.topic(), partition = partition.partition(), "partition resumed");
         }
         Event::Sought { partition, from, to } => {
-            info!(topic = partition.topic(), partition = partition.partition(), from, to, "partition goes on elsewhere");
+            info!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                from,
+                to,
+                "partition goes on elsewhere"
+            );
         }
         Event::Joined { group, member_id, epoch, protocol, assignor, partitions } => {
             info!(group, member_id, epoch, protocol, assignor, partitions, "member of the group");

@@ -21,10 +21,10 @@ mod state;
 mod status;
 mod survey;
 
+pub(crate) use crate::partition::TopicName;
 pub(crate) use actor::SupervisorActor;
 pub use message::Summary;
 pub(crate) use message::{Assignment, Finished, SupervisorMessage};
 pub use restart::{Escalation, RestartPolicy};
 pub(crate) use settings::{ControlActors, MembershipPlan, SupervisorSettings, TopicPlan};
-pub(crate) use crate::partition::TopicName;
 pub use status::{PartitionState, PartitionStatus, SeekError, SeekTo};

@@ -76,7 +76,8 @@ impl SupervisorActor {
         let Some(managed) = state.current(key).filter(|managed| !managed.is_stopped()) else { return };
         if let Err(error) = result {
             let partition = &key.partition;
-            let reason = format!("the start offset {} of {partition} cannot be committed: {error}", managed.ownership.start);
+            let reason =
+                format!("the start offset {} of {partition} cannot be committed: {error}", managed.ownership.start);
             return self.halt(myself, state, reason);
         }
         let (start, feed, topic_id) = (managed.ownership.start, Arc::clone(&managed.ownership.feed), managed.topic_id);
