@@ -20,6 +20,8 @@ mod source;
 mod state;
 mod status;
 mod survey;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
 
 pub(crate) use crate::partition::TopicName;
 pub(crate) use actor::SupervisorActor;
