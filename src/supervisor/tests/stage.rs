@@ -59,6 +59,9 @@ struct Ending(Arc<Broker>, TopicPartition, i64);
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.through(self.1.clone(), self.2);
+        }
         self.0.note(Fact::Ended(self.1.clone(), self.2));
     }
 }
@@ -94,6 +97,7 @@ impl Stage {
     }
 
     pub(super) async fn with(setting: Setting) -> Self {
+        crate::isolation::guard::install_hook(false);
         let broker = Broker::new();
         setting.committed.into_iter().for_each(|offset| broker.commit(offset));
         let (ports, events, closed) = (broker.ports(), Events::new(), Arc::new(AtomicBool::new(false)));
