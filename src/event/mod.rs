@@ -39,7 +39,7 @@ pub enum Event {
     Revoked {
         /// The partition.
         partition: TopicPartition,
-        /// The offset that was committed last.
+        /// The offset that was committed last; the one that it began at, where it was moving to another.
         committed: i64,
     },
     /// A partition was taken away: the group has gone on without this member, or may have. What was in flight was dropped, and

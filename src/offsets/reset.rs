@@ -88,7 +88,7 @@ fn commit_of(start: &StartOffset) -> CommittedOffset {
 }
 
 /// Commits, failing if any one of the offsets cannot be committed.
-pub(crate) async fn commit(ports: &Ports, group: &str, offsets: Vec<CommittedOffset>) -> Result<(), BrokerError> {
+async fn commit(ports: &Ports, group: &str, offsets: Vec<CommittedOffset>) -> Result<(), BrokerError> {
     if offsets.is_empty() {
         return Ok(());
     }

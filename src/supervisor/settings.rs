@@ -1,14 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use regex::Regex;
-
 use super::restart::RestartPolicy;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::DeadLetterActor;
 use crate::group::{GroupSettings, Subscription};
 use crate::offsets::{OffsetReset, OffsetsActor};
-use crate::partition::{CorruptBatches, Spawner, TopicLimits};
+use crate::partition::{CorruptBatches, Spawner, TopicLimits, TopicName};
 use crate::policy::DeadLetterTopics;
 
 /// One of the consumer's topics, or several by a pattern.
@@ -16,31 +14,6 @@ pub(crate) struct TopicPlan {
     pub(crate) matches: TopicName,
     pub(crate) spawner: Arc<dyn Spawner>,
     pub(crate) limits: TopicLimits,
-}
-
-/// Which topics a plan is for.
-#[derive(Debug, Clone)]
-pub(crate) enum TopicName {
-    /// The topic of this name.
-    Exact(String),
-    /// Every topic whose name matches; anchored where the whole name is meant.
-    Pattern(Regex),
-}
-
-impl TopicName {
-    /// Which of several a topic belongs to: the one of its name, else the first pattern that matches it.
-    pub(crate) fn find<'a>(plans: impl Iterator<Item = &'a Self> + Clone, topic: &str) -> Option<usize> {
-        let exact = plans.clone().position(|plan| matches!(plan, Self::Exact(name) if name == topic));
-        exact.or_else(|| plans.clone().position(|plan| matches!(plan, Self::Pattern(_)) && plan.matches(topic)))
-    }
-
-    /// Whether a topic is meant.
-    pub(crate) fn matches(&self, topic: &str) -> bool {
-        match self {
-            Self::Exact(name) => name == topic,
-            Self::Pattern(pattern) => pattern.is_match(topic),
-        }
-    }
 }
 
 pub(crate) struct SupervisorSettings {
@@ -75,21 +48,4 @@ pub(crate) struct ControlActors {
     pub(crate) classifier: ClassifierActor,
     pub(crate) dead_letter: DeadLetterActor,
     pub(crate) offsets: OffsetsActor,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_exact_name_comes_first_then_the_first_pattern_that_matches() {
-        let pattern = |pattern| TopicName::Pattern(Regex::new(pattern).unwrap());
-        let plans = [pattern("^orders$"), pattern("^orders"), pattern("-eu$"), TopicName::Exact("orders-eu".to_owned())];
-        let find = |topic| TopicName::find(plans.iter(), topic);
-        assert_eq!(find("orders-eu"), Some(3));
-        assert_eq!(find("orders"), Some(0));
-        assert_eq!(find("orders-us"), Some(1));
-        assert_eq!(find("refunds-eu"), Some(2));
-        assert_eq!(find("old-orders"), None);
-    }
 }
