@@ -9,7 +9,7 @@ mod log;
 use std::fmt;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};
@@ -307,6 +307,8 @@ impl EventStream {
 #[derive(Clone)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
+    /// Whether the consumer is a member of its group, as its events say.
+    joined: watch::Sender<bool>,
 }
 
 /// How many events a stream may lag behind.
@@ -314,17 +316,28 @@ const CAPACITY: usize = 16_384;
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
+        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(false) }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
         EventStream { receiver: self.sender.subscribe() }
     }
 
+    /// Whether the consumer is a member of its group and knows what it has there: for those who come after the event.
+    pub(crate) fn joined(&self) -> watch::Receiver<bool> {
+        self.joined.subscribe()
+    }
+
     /// Logs the event and puts it on the streams.
     pub(crate) fn emit(&self, mut event: Event) {
         brief::shorten(&mut event);
         log::log(&event);
+        match &event {
+            Event::Joined { .. } => drop(self.joined.send_replace(true)),
+            // What was lost is asked for anew.
+            Event::Lost { .. } => drop(self.joined.send_replace(false)),
+            _ => {}
+        }
         // No stream is no error.
         let _ = self.sender.send(event);
     }

@@ -6,6 +6,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::classic::ClassicMember;
 use super::consumer::ConsumerMember;
 use super::lease::Lease;
 use super::log;
@@ -229,7 +230,7 @@ impl GroupActor {
         let (settings, seed) = (self.settings.clone(), rand::random());
         state.joining = false;
         state.phase = Phase::Member(match protocol {
-            GroupProtocol::Classic => return self.fail(state, "the classic protocol is not there".to_owned()),
+            GroupProtocol::Classic => Box::new(ClassicMember::new(settings, seed)),
             GroupProtocol::Auto | GroupProtocol::Consumer => Box::new(ConsumerMember::new(settings, seed)),
         });
         let topics = state.known.topics().clone();

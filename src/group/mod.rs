@@ -6,6 +6,8 @@
 //! coordinator grants: so nothing is handled any more when it gives the partitions to others.
 
 mod actor;
+mod assignors;
+mod classic;
 mod consumer;
 mod lease;
 mod log;

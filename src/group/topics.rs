@@ -42,8 +42,11 @@ impl Subscription {
             return Ok(Topics::new());
         }
         let found = admin.topics(names.into_iter().collect()).await?;
-        let info = |id, partitions| TopicInfo { id, partitions };
-        Ok(found.into_iter().flatten().map(|topic| (topic.name, info(topic.id, topic.partitions))).collect())
+        let known = found.into_iter().flatten().map(|topic| {
+            let subscribed = self.topics.contains(&topic.name) || self.matches(&topic.name);
+            (topic.name, TopicInfo { id: topic.id, partitions: topic.partitions, subscribed })
+        });
+        Ok(known.collect())
     }
 
     /// The topics asked for by name that do not exist.

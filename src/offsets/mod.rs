@@ -13,4 +13,4 @@ pub(crate) use actor::{Committing, Member, OffsetsActor};
 pub use message::PartitionOffsets;
 pub(crate) use message::{Beginning, OffsetsMessage};
 pub use reset::{OffsetReset, ResolveError};
-pub(crate) use reset::{choose, resolve};
+pub(crate) use reset::{choose, no_offset, resolve};
