@@ -31,10 +31,12 @@ pub(super) enum Step {
 }
 
 impl Holding {
-    /// Takes note of what the coordinator assigns. What is being given up goes on being so.
-    pub(super) fn aim(&mut self, target: Vec<(Uuid, Vec<i32>)>) {
+    /// Takes note of what the coordinator assigns, and says whether that is news. What is being given up goes on being so.
+    pub(super) fn aim(&mut self, target: Vec<(Uuid, Vec<i32>)>) -> bool {
         let named = target.into_iter().flat_map(|(id, partitions)| partitions.into_iter().map(move |p| (id, p)));
-        self.target = Some(named.collect());
+        let target: BTreeSet<Named> = named.collect();
+        let before = self.target.replace(target).unwrap_or_default();
+        self.target.as_ref() != Some(&before)
     }
 
     /// Plans the next step, and takes it as begun.
