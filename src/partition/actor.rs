@@ -158,6 +158,7 @@ where
             self.ownership.stop();
             return Ok(false);
         }
+        state.progress.leader_epoch(batch.leader_epoch(), &self.context, &self.ownership)?;
         for index in batch.index_of(self.ownership.position())..batch.len() {
             if !self.ownership.may_deliver() && !self.until_may_deliver(state).await? {
                 return Ok(false);

@@ -160,7 +160,11 @@ pub(crate) fn settle(
     from: i64,
     to: i64,
 ) -> Result<(), PartitionError> {
-    let message = OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to };
+    tell(context, OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to })
+}
+
+/// Tells the offsets actor.
+pub(super) fn tell(context: &PartitionContext, message: OffsetsMessage) -> Result<(), PartitionError> {
     context
         .offsets
         .cast(message)
