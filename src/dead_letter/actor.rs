@@ -68,10 +68,8 @@ impl Actor for DeadLetterActor {
         state: &mut DeadLetterState,
     ) -> Result<(), ActorProcessingErr> {
         let target = match message {
-            DeadLetterMessage::Publish(job) => {
-                let source_partition = job.ownership.partition.partition();
-                let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
+            DeadLetterMessage::Publish { target, jobs } => {
+                state.queues.entry(target.clone()).or_default().waiting.extend(jobs);
                 target
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {

@@ -11,8 +11,8 @@ use crate::record::TopicPartition;
 /// What the dead-letter actor is told.
 #[derive(Debug)]
 pub(crate) enum DeadLetterMessage {
-    /// Publish a dead letter; its record is settled once the broker acknowledges it.
-    Publish(Box<Job>),
+    /// Publish dead letters in their order; their records are settled once the broker acknowledges them.
+    Publish { target: Target, jobs: Jobs },
     /// Dead letters under way are not acknowledged yet, and this is why.
     Delayed { target: Target, partition: TopicPartition, error: BrokerError, waiting: usize },
     /// An attempt to publish ended.
@@ -27,7 +27,6 @@ pub(crate) struct Job {
     pub(crate) letter: DeadLetter,
     /// A panic's backtrace, not yet rendered since that takes a millisecond or two.
     pub(crate) backtrace: Option<Backtrace>,
-    pub(crate) topic: String,
     pub(crate) alert: bool,
     pub(crate) page: bool,
     /// How much of it is published; lowered when the broker refuses it.
@@ -52,7 +51,7 @@ impl Job {
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Job({} to {})", self.letter.context.source, self.topic)
+        write!(f, "Job({})", self.letter.context.source)
     }
 }
 

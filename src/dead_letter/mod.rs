@@ -59,7 +59,7 @@ pub(crate) use actor::DeadLetterActor;
 pub use context::{DeadLetter, DeadLetterContext, short_id};
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
-pub(crate) use message::{DeadLetterMessage, Job};
+pub(crate) use message::{DeadLetterMessage, Job, Jobs, Target};
 pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;

@@ -4,10 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::context::PartitionContext;
 use super::error::PartitionError;
+use super::letters::Letters;
 use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
-use crate::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterMessage, Job, Rung};
+use crate::dead_letter::{DeadLetter, DeadLetterContext, Job, Rung};
 use crate::event::Event;
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
@@ -19,7 +20,7 @@ use crate::record::{Header, Record};
 pub(crate) enum Judged {
     /// The same record is delivered again after this wait.
     Retry(Duration),
-    /// The record is out of the partition's way: its dead letter is handed over, or it was skipped.
+    /// The record is out of the partition's way: its dead letter is among those to be handed over, or it was skipped.
     Passed,
     /// The policy says to stop here.
     Stop(String),
@@ -30,12 +31,12 @@ pub(crate) enum Judged {
 /// Must run on a lane: the user's router and redactor are called here.
 pub(crate) async fn judge(
     context: &PartitionContext,
-    ownership: &Arc<Ownership>,
+    letters: &mut Letters,
     record: &Record,
     evidence: Box<Evidence>,
     mut backtrace: Option<Backtrace>,
 ) -> Result<Judged, PartitionError> {
-    let retry = ownership.failed(record.offset(), SystemTime::now());
+    let retry = letters.ownership().failed(record.offset(), SystemTime::now());
     let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
     // Classified by the true text; only the redacted one goes on, into events and logs too.
     let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
@@ -68,14 +69,14 @@ pub(crate) async fn judge(
             if let Some(headers) = headers {
                 letter.headers = headers;
             }
-            hand_over(context, ownership, record, letter, verdict, backtrace)?;
+            bury(context, letters, record, letter, verdict, backtrace)?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Skip) => {
             let (record_id, category) = (record.id(), verdict.category);
             context.events.emit(Event::Skipped { record: record_id, category, message: evidence.message.clone() });
             alert(context, record, verdict, evidence.message);
-            settle(context, ownership, record.offset(), record.offset() + 1)?;
+            settle(context, letters.ownership(), record.offset(), record.offset() + 1)?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Stop) => {
@@ -162,10 +163,10 @@ pub(crate) fn settle(
         .map_err(|_| PartitionError::Infrastructure { reason: "the offsets actor is gone".to_owned() })
 }
 
-/// Hands a dead letter over to be published.
-fn hand_over(
+/// Puts a dead letter among those to be handed over.
+fn bury(
     context: &PartitionContext,
-    ownership: &Arc<Ownership>,
+    letters: &mut Letters,
     record: &Record,
     letter: DeadLetter,
     verdict: Verdict,
@@ -182,20 +183,15 @@ fn hand_over(
         dead_letter_topic: topic.clone(),
     });
     let job = Job {
-        ownership: Arc::clone(ownership),
+        ownership: Arc::clone(letters.ownership()),
         letter,
         backtrace,
-        topic,
         alert: verdict.alert,
         page: verdict.page,
         rung: Rung::Full,
         alone: false,
     };
-    ownership.dead_letter_sent();
-    context.dead_letters.cast(DeadLetterMessage::Publish(Box::new(job))).map_err(|_| {
-        ownership.dead_letters_settled(1);
-        PartitionError::Infrastructure { reason: "the dead-letter actor is gone".to_owned() }
-    })
+    letters.push(topic, Box::new(job))
 }
 
 /// The user's choice of topic, or the configured one.
