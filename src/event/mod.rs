@@ -4,11 +4,13 @@
 //! Texts in events are cut at 2 KiB, since a slow reader's events wait in memory; dead letters have limits of their own.
 
 mod brief;
+mod exhausted;
 mod log;
 
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use exhausted::Exhausted;
 use tokio::sync::broadcast;
 
 use crate::policy::Category;
@@ -257,6 +259,15 @@ impl Events {
 
     pub(crate) fn subscribe(&self) -> EventStream {
         EventStream { receiver: self.sender.subscribe() }
+    }
+
+    /// The same as [`emit`](Self::emit) with the event, which is made only where it is needed.
+    pub(crate) fn exhausted(&self, exhausted: Exhausted<'_>) {
+        if self.sender.receiver_count() > 0 || !exhausted.is_brief() {
+            self.emit(exhausted.to_event());
+        } else {
+            log::exhausted(exhausted);
+        }
     }
 
     /// Logs the event and puts it on the streams.

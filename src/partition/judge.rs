@@ -9,7 +9,7 @@ use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
 use crate::dead_letter::{DeadLetter, DeadLetterContext, Job, Rung};
-use crate::event::Event;
+use crate::event::{Event, Exhausted};
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
 use crate::policy::{Action, Category, Decision, valid_topic_name};
@@ -62,14 +62,24 @@ pub(crate) async fn judge(
             Ok(Judged::Retry(after))
         }
         Decision::Exhausted(Action::DeadLetter) => {
-            let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, verdict.category, &evidence));
-            letter.context.attempts = Some(retry.attempts);
-            letter.context.first_failed_at = Some(millis(retry.first_failed));
-            letter.context.last_failed_at = Some(millis(retry.last_failed));
-            if let Some(headers) = headers {
-                letter.headers = headers;
-            }
-            bury(context, letters, record, letter, verdict, backtrace)?;
+            let mut failure = DeadLetterContext::of(record, verdict.category, *evidence, letters.fingerprints());
+            failure.attempts = Some(retry.attempts);
+            failure.first_failed_at = Some(millis(retry.first_failed));
+            failure.last_failed_at = Some(millis(retry.last_failed));
+            let topic = exhausted(context, record, &failure);
+            let job = Job {
+                ownership: Arc::clone(letters.ownership()),
+                record: record.clone(),
+                size: Job::size_of(record),
+                headers,
+                context: failure,
+                backtrace,
+                alert: verdict.alert,
+                page: verdict.page,
+                rung: Rung::Full,
+                alone: false,
+            };
+            letters.push(topic, Box::new(job))?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Skip) => {
@@ -163,35 +173,18 @@ pub(crate) fn settle(
         .map_err(|_| PartitionError::Infrastructure { reason: "the offsets actor is gone".to_owned() })
 }
 
-/// Puts a dead letter among those to be handed over.
-fn bury(
-    context: &PartitionContext,
-    letters: &mut Letters,
-    record: &Record,
-    letter: DeadLetter,
-    verdict: Verdict,
-    backtrace: Option<Backtrace>,
-) -> Result<(), PartitionError> {
-    let category = verdict.category;
-    let topic = route(context, record, category);
-    context.events.emit(Event::Exhausted {
-        record: record.id(),
-        category,
-        error_type: letter.context.error_type.clone(),
-        message: letter.context.message.clone(),
-        attempts: letter.context.attempts.unwrap_or(1),
-        dead_letter_topic: topic.clone(),
+/// Tells that a record is given up. Returns the topic that its dead letter goes to.
+fn exhausted(context: &PartitionContext, record: &Record, failure: &DeadLetterContext) -> String {
+    let topic = route(context, record, failure.category);
+    context.events.exhausted(Exhausted {
+        record: &failure.source,
+        category: failure.category,
+        error_type: &failure.error_type,
+        message: &failure.message,
+        attempts: failure.attempts.unwrap_or(1),
+        dead_letter_topic: &topic,
     });
-    let job = Job {
-        ownership: Arc::clone(letters.ownership()),
-        letter,
-        backtrace,
-        alert: verdict.alert,
-        page: verdict.page,
-        rung: Rung::Full,
-        alone: false,
-    };
-    letters.push(topic, Box::new(job))
+    topic
 }
 
 /// The user's choice of topic, or the configured one.

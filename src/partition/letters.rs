@@ -5,7 +5,7 @@ use ractor::ActorRef;
 use super::context::PartitionContext;
 use super::error::PartitionError;
 use super::ownership::Ownership;
-use crate::dead_letter::{DeadLetterMessage, Job, Jobs, Target};
+use crate::dead_letter::{DeadLetterMessage, Fingerprints, Job, Jobs, Target};
 
 /// The dead letters of one incarnation, on their way to the dead-letter actor.
 ///
@@ -18,6 +18,7 @@ pub(crate) struct Letters {
     /// Where those that gather go.
     topic: String,
     jobs: Jobs,
+    fingerprints: Fingerprints,
 }
 
 /// The most dead letters that gather: a quarter of those that may wait by default, so that making some and publishing
@@ -27,11 +28,16 @@ const MOST: usize = 64;
 impl Letters {
     pub(crate) fn new(context: &PartitionContext, ownership: &Arc<Ownership>) -> Self {
         let (ownership, actor) = (Arc::clone(ownership), context.dead_letters.clone());
-        Self { ownership, actor, topic: String::new(), jobs: Jobs::new() }
+        let (topic, jobs, fingerprints) = Default::default();
+        Self { ownership, actor, topic, jobs, fingerprints }
     }
 
     pub(super) fn ownership(&self) -> &Arc<Ownership> {
         &self.ownership
+    }
+
+    pub(super) fn fingerprints(&mut self) -> &mut Fingerprints {
+        &mut self.fingerprints
     }
 
     /// How many dead letters wait for their acknowledgement, those that gather included.
