@@ -11,6 +11,8 @@ mod error;
 mod judge;
 mod message;
 mod ownership;
+#[cfg(test)]
+mod ownership_tests;
 mod patience;
 mod progress;
 mod runtime;
@@ -28,4 +30,4 @@ pub(crate) use ownership::{LEASE_LOOK, Ownership};
 #[cfg(feature = "testing")]
 pub(crate) use patience::Patience;
 pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};
-pub(crate) use topic::TopicName;
+pub(crate) use topic::{Sources, TopicName};
