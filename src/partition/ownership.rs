@@ -138,9 +138,9 @@ impl Ownership {
         self.retry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a dead letter handed over for publishing.
-    pub(crate) fn dead_letter_sent(&self) {
-        self.unacknowledged.send_modify(|count| *count += 1);
+    /// Counts dead letters handed over for publishing.
+    pub(crate) fn dead_letters_sent(&self, sent: usize) {
+        self.unacknowledged.send_modify(|count| *count += sent);
     }
 
     /// Counts dead letters acknowledged, or given up with the ownership. Together, since whoever waits is woken each time.

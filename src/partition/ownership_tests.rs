@@ -26,11 +26,11 @@ fn attempts_are_counted_per_offset() {
 #[tokio::test]
 async fn waiting_for_acknowledgements_ends_with_them_or_with_the_ownership() {
     let ownership = ownership();
-    ownership.dead_letter_sent();
+    ownership.dead_letters_sent(1);
     assert!(ownership.acknowledged_down_to(1).await);
     ownership.dead_letters_settled(1);
     assert!(ownership.acknowledged_down_to(0).await);
-    ownership.dead_letter_sent();
+    ownership.dead_letters_sent(1);
     ownership.stop();
     assert!(!ownership.acknowledged_down_to(0).await);
 }
@@ -65,7 +65,7 @@ async fn a_delivery_waits_while_paused_or_without_a_lease_but_not_past_the_end()
 #[tokio::test]
 async fn dead_letters_of_a_lost_ownership_are_not_waited_for() {
     let ownership = ownership();
-    ownership.dead_letter_sent();
+    ownership.dead_letters_sent(1);
     ownership.lose();
     ownership.all_acknowledged().await;
 }

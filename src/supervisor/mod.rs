@@ -25,6 +25,7 @@ mod tests;
 
 pub(crate) use crate::partition::TopicName;
 pub(crate) use actor::SupervisorActor;
+pub(crate) use drain::COMMIT_TIMEOUT;
 pub use message::Summary;
 pub(crate) use message::{Assignment, Finished, SupervisorMessage};
 pub use restart::{Escalation, RestartPolicy};

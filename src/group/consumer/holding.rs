@@ -113,7 +113,7 @@ mod tests {
     const BILLS: Uuid = Uuid::from_u128(2);
 
     fn topics(known: &[(&str, Uuid)]) -> Topics {
-        let info = |id| TopicInfo { id: Some(id), partitions: 4 };
+        let info = |id| TopicInfo { id: Some(id), partitions: 4, subscribed: true };
         known.iter().map(|(name, id)| ((*name).to_owned(), info(*id))).collect()
     }
 

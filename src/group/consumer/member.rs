@@ -205,7 +205,8 @@ impl Machine for ConsumerMember {
         let mut out = Vec::new();
         self.heed_lease(now, &mut out);
         match input {
-            Input::Topics(topics) => {
+            Input::Topics(mut topics) => {
+                topics.retain(|_, topic| topic.subscribed);
                 self.topics = topics;
                 self.reconcile(&mut out);
             }

@@ -49,7 +49,7 @@ impl Script {
     }
 
     fn topics(&mut self) -> Vec<Effect> {
-        let orders = TopicInfo { id: Some(ORDERS), partitions: 4 };
+        let orders = TopicInfo { id: Some(ORDERS), partitions: 4, subscribed: true };
         self.step(Input::Topics(Topics::from([("orders".to_owned(), orders)])))
     }
 
@@ -411,7 +411,7 @@ fn a_member_leaves_with_its_last_heartbeat_whatever_becomes_of_it() {
 fn a_change_of_topics_is_told_at_once() {
     let mut script = Script::new(None);
     script.join(&[0]);
-    let info = |id| TopicInfo { id: Some(Uuid::from_u128(id)), partitions: 1 };
+    let info = |id| TopicInfo { id: Some(Uuid::from_u128(id)), partitions: 1, subscribed: true };
     let both = Topics::from([("orders".to_owned(), info(7)), ("bills".to_owned(), info(9))]);
     let effects = script.step(Input::Topics(both.clone()));
     let told = sent(&effects).unwrap();

@@ -168,7 +168,11 @@ impl World {
             Event::Look => {
                 let after = if self.calm { Duration::from_secs(2) } else { self.millis(500..20_000) };
                 self.plan(after, index, life, Event::Look);
-                let info = |(id, partitions): &(Uuid, i32)| TopicInfo { id: Some(*id), partitions: *partitions };
+                let info = |(id, partitions): &(Uuid, i32)| TopicInfo {
+                    id: Some(*id),
+                    partitions: *partitions,
+                    subscribed: true,
+                };
                 let topics = self.coordinator.topics.iter();
                 Input::Topics(topics.map(|(name, topic)| (name.clone(), info(topic))).collect::<Topics>())
             }
