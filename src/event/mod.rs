@@ -4,11 +4,13 @@
 //! Texts in events are cut at 2 KiB, since a slow reader's events wait in memory; dead letters have limits of their own.
 
 mod brief;
+mod exhausted;
 mod log;
 mod stream;
 
 use std::time::Duration;
 
+pub(crate) use exhausted::Exhausted;
 pub use stream::EventStream;
 pub(crate) use stream::Events;
 

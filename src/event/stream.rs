@@ -2,7 +2,7 @@ use std::fmt;
 
 use tokio::sync::{broadcast, watch};
 
-use super::{Event, brief, log};
+use super::{Event, Exhausted, brief, log};
 
 /// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
 /// 16,384 events behind gets [`Event::Missed`] in place of the oldest.
@@ -55,6 +55,15 @@ impl Events {
     /// member.
     pub(crate) fn joined(&self) -> watch::Receiver<Option<usize>> {
         self.joined.subscribe()
+    }
+
+    /// The same as [`emit`](Self::emit) with the event, which is made only where it is needed.
+    pub(crate) fn exhausted(&self, exhausted: Exhausted<'_>) {
+        if self.sender.receiver_count() > 0 || !exhausted.is_brief() {
+            self.emit(exhausted.to_event());
+        } else {
+            log::exhausted(exhausted);
+        }
     }
 
     /// Logs the event and puts it on the streams.
