@@ -150,7 +150,7 @@ impl Preparation<'_> {
         let wanted = found.iter().map(|found| found.partition.clone()).collect();
         let starts = resolve(ports, &self.settings.group, wanted, self.settings.offset_reset).await?;
         let assignments = starts.into_iter().zip(found).map(|(start, Found { partition, topic_id, topic_index })| {
-            Assignment { partition, topic_id, start: start.offset, reset: start.reset, topic_index }
+            Assignment { partition, topic_id, beginning: start.beginning, reset: start.reset, topic_index }
         });
         Ok(assignments.collect())
     }

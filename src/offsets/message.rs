@@ -1,7 +1,7 @@
 use ractor::RpcReplyPort;
 
 use super::state::Watermark;
-use crate::broker::{BrokerError, MemberIdentity};
+use crate::broker::{BrokerError, CommittedOffset, MemberIdentity};
 use crate::record::TopicPartition;
 
 /// What the offsets actor is told.
@@ -61,6 +61,14 @@ impl Beginning {
     /// At an offset that is to be committed.
     pub(crate) fn chosen(start: i64) -> Self {
         Self { start, committed: false, leader_epoch: None, metadata: String::new() }
+    }
+}
+
+impl From<CommittedOffset> for Beginning {
+    /// At the offset that the group has committed.
+    fn from(committed: CommittedOffset) -> Self {
+        let CommittedOffset { offset, metadata, leader_epoch, .. } = committed;
+        Self { start: offset, committed: true, leader_epoch, metadata }
     }
 }
 

@@ -2,6 +2,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::message::Beginning;
 use crate::broker::{BrokerError, CommittedOffset, OffsetSpec, Ports};
 use crate::policy::ConfigError;
 use crate::record::TopicPartition;
@@ -131,7 +132,8 @@ fn committed_text(committed: Option<i64>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartOffset {
     pub(crate) partition: TopicPartition,
-    pub(crate) offset: i64,
+    /// Committed already, in either case.
+    pub(crate) beginning: Beginning,
     /// Whether the reset policy chose it.
     pub(crate) reset: bool,
 }
@@ -161,11 +163,11 @@ pub(crate) async fn resolve(
     .into_iter();
     let mut starts = Vec::with_capacity(partitions.len());
     for (partition, committed) in partitions.into_iter().zip(committed) {
-        let (offset, reset) = match committed {
-            Some(committed) => (committed.offset, false),
-            None => (chosen.next().ok_or_else(|| lost(&partition))?, true),
+        let (beginning, reset) = match committed {
+            Some(committed) => (Beginning::from(committed), false),
+            None => (Beginning::committed(chosen.next().ok_or_else(|| lost(&partition))?), true),
         };
-        starts.push(StartOffset { partition, offset, reset });
+        starts.push(StartOffset { partition, beginning, reset });
     }
     let chosen: Vec<_> = starts.iter().filter(|start| start.reset).map(commit_of).collect();
     commit(ports, group, chosen).await?;
@@ -181,7 +183,7 @@ fn lost(partition: &TopicPartition) -> BrokerError {
 }
 
 fn commit_of(start: &StartOffset) -> CommittedOffset {
-    CommittedOffset::new(start.partition.clone(), start.offset)
+    CommittedOffset::new(start.partition.clone(), start.beginning.start)
 }
 
 /// Commits, failing if any one of the offsets cannot be committed.

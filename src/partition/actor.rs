@@ -256,6 +256,7 @@ where
         if self.ownership.may_deliver() {
             return Ok(true);
         }
+        state.letters.hand_over()?;
         state.progress.report(&self.context, &self.ownership)?;
         let goes_on = self.ownership.until_may_deliver().await;
         state.turn.rested();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ractor::ActorRef;
 use serde::Deserialize;
 
-use super::topic::TopicName;
+use super::topic::Sources;
 use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
 use crate::dead_letter::{DeadLetterMessage, Redactor};
 use crate::event::Events;
@@ -48,7 +48,7 @@ pub(crate) struct PartitionContext {
     pub(crate) hooks: Hooks,
     pub(crate) topics: DeadLetterTopics,
     /// The topics that the consumer reads.
-    pub(crate) sources: Vec<TopicName>,
+    pub(crate) sources: Sources,
     pub(crate) corrupt_batches: CorruptBatches,
     /// How many dead letters of a partition may wait for their acknowledgement while it goes on.
     pub(crate) max_unacknowledged: usize,

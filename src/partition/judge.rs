@@ -202,7 +202,7 @@ fn route(context: &PartitionContext, record: &Record, category: Category) -> Str
     let Some(router) = &context.hooks.router else { return configured() };
     let refused = match guarded(|| router(record, category)) {
         Ok(None) => return configured(),
-        Ok(Some(topic)) if context.sources.iter().any(|source| source.matches(&topic)) => {
+        Ok(Some(topic)) if context.sources.contain(&topic) => {
             format!("it chose {topic:?}, which this consumer reads: its dead letters would go round for ever")
         }
         Ok(Some(topic)) => match valid_topic_name(&topic) {

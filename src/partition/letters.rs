@@ -61,6 +61,10 @@ impl Letters {
             return Ok(());
         }
         let jobs = std::mem::take(&mut self.jobs);
+        if self.ownership.is_lost() {
+            // Whoever has the partition now handles their records.
+            return Ok(());
+        }
         let count = jobs.len();
         let target = Target { topic: self.topic.clone(), source_partition: self.ownership.partition.partition() };
         self.ownership.dead_letters_sent(count);

@@ -12,6 +12,8 @@ mod judge;
 mod letters;
 mod message;
 mod ownership;
+#[cfg(test)]
+mod ownership_tests;
 mod patience;
 mod progress;
 mod runtime;
@@ -30,4 +32,4 @@ pub(crate) use ownership::{LEASE_LOOK, Ownership};
 #[cfg(feature = "testing")]
 pub(crate) use patience::Patience;
 pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};
-pub(crate) use topic::TopicName;
+pub(crate) use topic::{Sources, TopicName};

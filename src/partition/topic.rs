@@ -1,5 +1,7 @@
 use regex::Regex;
 
+use crate::group::Subscription;
+
 /// Which of the broker's topics one of the consumer's is.
 #[derive(Debug, Clone)]
 pub(crate) enum TopicName {
@@ -25,6 +27,22 @@ impl TopicName {
     }
 }
 
+/// The topics that a consumer reads.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    pub(crate) names: Vec<TopicName>,
+    /// What of the topics that patterns match is left out; `None` where there are no patterns.
+    pub(crate) subscription: Option<Subscription>,
+}
+
+impl Sources {
+    /// Whether a topic is one of them.
+    pub(crate) fn contain(&self, topic: &str) -> bool {
+        let by_name = self.names.iter().any(|name| matches!(name, TopicName::Exact(_)) && name.matches(topic));
+        by_name || self.subscription.as_ref().is_some_and(|subscription| subscription.matches(topic))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +58,18 @@ mod tests {
         assert_eq!(find("orders-us"), Some(1));
         assert_eq!(find("refunds-eu"), Some(2));
         assert_eq!(find("old-orders"), None);
+    }
+
+    #[test]
+    fn topics_that_a_pattern_leaves_out_are_not_read() {
+        let pattern = Regex::new("^orders").unwrap();
+        let excluded = std::sync::Arc::new(|topic: &str| topic == "orders-graveyard");
+        let sources = Sources {
+            names: vec![TopicName::Exact("refunds".to_owned()), TopicName::Pattern(pattern.clone())],
+            subscription: Some(Subscription::new(vec!["refunds".to_owned()], vec![pattern], excluded)),
+        };
+        let read =
+            ["refunds", "orders-eu", "orders-graveyard", "orders.dlq", "bills"].map(|topic| sources.contain(topic));
+        assert_eq!(read, [true, true, false, false, false]);
     }
 }

@@ -14,7 +14,7 @@ use crate::broker::Ports;
 use crate::event::Events;
 use crate::isolation::Planes;
 use crate::offsets::{Committing, OffsetsMessage};
-use crate::partition::{Hooks, PartitionContext};
+use crate::partition::{Hooks, PartitionContext, Sources};
 use crate::producer::Producer;
 
 /// Starts, restarts and stops the partition actors, and the control actors beside them.
@@ -70,7 +70,10 @@ impl Actor for SupervisorActor {
             ),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),
-            sources: self.topics.iter().map(|topic| topic.matches.clone()).collect(),
+            sources: Sources {
+                names: self.topics.iter().map(|topic| topic.matches.clone()).collect(),
+                subscription: self.settings.membership.as_ref().map(|plan| plan.subscription.clone()),
+            },
             max_unacknowledged: self.settings.max_unacknowledged,
             corrupt_batches: self.settings.corrupt_batches,
         };
@@ -107,9 +110,7 @@ impl Actor for SupervisorActor {
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SupervisorMessage::Assign(assignments) => {
-                self.open(&myself, state, assignments.into_iter().map(Into::into).collect());
-            }
+            SupervisorMessage::Assign(assignments) => self.open(&myself, state, assignments),
             SupervisorMessage::Spawned { key, result } => self.spawned(&myself, state, &key, result),
             SupervisorMessage::Start(key) => self.start(&myself, state, &key),
             SupervisorMessage::RestartFailed { key, reason } => self.restart_later(&myself, state, &key, reason),

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::actor::SupervisorActor;
 use super::membership::Membership;
-use super::message::{ClaimKey, Opening, Resolved, SupervisorMessage};
+use super::message::{Assignment, ClaimKey, Resolved, SupervisorMessage};
 use super::state::SupervisorState;
 use super::survey::Survey;
 use crate::broker::{CommittedOffset, Ports};
@@ -87,12 +87,12 @@ impl SupervisorActor {
 
     /// Takes partitions whose start is known, unless they were given up meanwhile.
     pub(super) fn resolved(&self, myself: &Myself, state: &mut SupervisorState, resolved: Vec<Resolved>) {
-        let mut openings = Vec::new();
+        let mut assignments = Vec::new();
         for Resolved { key: ClaimKey { partition, number }, result } in resolved {
             let Some(membership) = &mut state.membership else { return };
             let Some(claim) = membership.take_claim(&partition, number) else { continue };
             match result {
-                Ok(beginning) => openings.push(Opening {
+                Ok(beginning) => assignments.push(Assignment {
                     partition,
                     topic_id: claim.topic_id,
                     topic_index: claim.topic_index,
@@ -102,7 +102,7 @@ impl SupervisorActor {
                 Err(reason) => return self.halt(myself, state, reason),
             }
         }
-        self.open(myself, state, openings);
+        self.open(myself, state, assignments);
     }
 }
 
@@ -180,8 +180,8 @@ impl Search {
         partition: &TopicPartition,
         committed: Option<CommittedOffset>,
     ) -> Result<Beginning, ResolveError> {
-        if let Some(CommittedOffset { offset, metadata, leader_epoch, .. }) = committed {
-            return Ok(Beginning { start: offset, committed: true, leader_epoch, metadata });
+        if let Some(committed) = committed {
+            return Ok(committed.into());
         }
         let policy = self.survey.policy(partition, self.policy);
         Ok(Beginning::chosen(choose(&self.ports, &self.group, partition, policy).await?))

@@ -30,7 +30,12 @@ impl SupervisorActor {
             return;
         }
         self.events.emit(Event::Stopping { reason });
-        state.drain = Some(Drain { deadline: Instant::now() + deadline, dropped: Vec::new(), finishing: false });
+        state.drain = Some(Drain {
+            deadline: Instant::now() + deadline,
+            dropped: Vec::new(),
+            unacknowledged: 0,
+            finishing: false,
+        });
         if let Some(membership) = &mut state.membership {
             // Nothing of them was handled or committed yet.
             membership.claims.clear();
@@ -51,13 +56,17 @@ impl SupervisorActor {
 
     /// Drops what still runs. A handler that blocks its thread cannot be dropped: nobody waits for it.
     pub(super) fn drain_deadline(&self, myself: &Myself, state: &mut SupervisorState) {
+        let (member, mut unacknowledged) = (state.membership.is_some(), 0);
         let mut dropped = Vec::new();
         for (partition, managed) in &mut state.partitions {
             if managed.is_stopped() || managed.is_leaving_alone() {
                 continue;
             }
-            // Nothing that it returns later counts.
-            managed.ownership.lose();
+            if member {
+                // Nothing that it returns later counts, nor is any of its dead letters sent.
+                unacknowledged += managed.ownership.unacknowledged();
+                managed.ownership.lose();
+            }
             if let Phase::Running(actor) = std::mem::replace(&mut managed.phase, Phase::Stopped) {
                 actor.kill();
             }
@@ -65,6 +74,7 @@ impl SupervisorActor {
         }
         if let Some(drain) = &mut state.drain {
             drain.dropped.extend(dropped);
+            drain.unacknowledged += unacknowledged;
         }
         self.check_drained(myself, state);
     }
@@ -75,9 +85,9 @@ impl SupervisorActor {
         let all_stopped = state.partitions.values().all(|managed| managed.is_stopped() && !managed.is_leaving_alone());
         let Some(drain) = state.drain.as_mut().filter(|drain| all_stopped && !drain.finishing) else { return };
         drain.finishing = true;
-        let (deadline, dropped) = (drain.deadline, std::mem::take(&mut drain.dropped));
+        let (deadline, dropped, given_up) = (drain.deadline, std::mem::take(&mut drain.dropped), drain.unacknowledged);
         let ownerships: Vec<_> = state.partitions.values().map(|managed| managed.ownership.clone()).collect();
-        let (offsets, myself) = (state.offsets.clone(), myself.clone());
+        let (offsets, myself, member) = (state.offsets.clone(), myself.clone(), state.membership.is_some());
         tokio::spawn(async move {
             let acknowledged = async {
                 for ownership in &ownerships {
@@ -86,7 +96,12 @@ impl SupervisorActor {
             };
             // Past the deadline the records of what is left stay uncommitted.
             let _ = timeout_at(deadline, acknowledged).await;
-            let unacknowledged = ownerships.iter().map(|ownership| ownership.unacknowledged()).sum();
+            let kept = ownerships.iter().filter(|ownership| !ownership.is_lost());
+            let unacknowledged = given_up + kept.map(|ownership| ownership.unacknowledged()).sum::<usize>();
+            if member {
+                // Nothing is published once the group is left.
+                ownerships.iter().for_each(|ownership| ownership.lose());
+            }
             let flush = |reply| OffsetsMessage::Flush { ownership: None, reply };
             let flush = timeout(COMMIT_TIMEOUT, offsets.call(flush, None)).await;
             let committed = matches!(flush, Ok(Ok(CallResult::Success(true))));

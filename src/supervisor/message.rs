@@ -81,34 +81,16 @@ pub(crate) enum SupervisorMessage {
     Snapshot(RpcReplyPort<Vec<PartitionOffsets>>),
 }
 
-/// A partition to process from an offset on, which is committed already.
+/// A partition to process from an offset on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) partition: TopicPartition,
     pub(crate) topic_id: Option<uuid::Uuid>,
-    pub(crate) start: i64,
-    /// Whether the reset policy chose it.
-    pub(crate) reset: bool,
-    /// Which of the consumer's topics it belongs to.
-    pub(crate) topic_index: usize,
-}
-
-/// An ownership to begin.
-#[derive(Debug)]
-pub(crate) struct Opening {
-    pub(crate) partition: TopicPartition,
-    pub(crate) topic_id: Option<uuid::Uuid>,
-    pub(crate) topic_index: usize,
     pub(crate) beginning: Beginning,
     /// Whether the reset policy chose the start.
     pub(crate) reset: bool,
-}
-
-impl From<Assignment> for Opening {
-    fn from(assignment: Assignment) -> Self {
-        let Assignment { partition, topic_id, start, reset, topic_index } = assignment;
-        Self { partition, topic_id, topic_index, beginning: Beginning::committed(start), reset }
-    }
+    /// Which of the consumer's topics it belongs to.
+    pub(crate) topic_index: usize,
 }
 
 /// Where a claimed partition starts; or why the consumer cannot process it.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ractor::{ActorRef, rpc::CallResult};
 
 use super::actor::SupervisorActor;
-use super::message::{Opening, OwnershipKey, SupervisorMessage};
+use super::message::{Assignment, OwnershipKey, SupervisorMessage};
 use super::state::{Managed, SupervisorState};
 use crate::broker::{BrokerError, Feed};
 use crate::event::Event;
@@ -14,14 +14,14 @@ type Myself = ActorRef<SupervisorMessage>;
 
 impl SupervisorActor {
     /// Begins ownerships. Nothing is fetched or dispatched before their starts are committed.
-    pub(super) fn open(&self, myself: &Myself, state: &mut SupervisorState, openings: Vec<Opening>) {
+    pub(super) fn open(&self, myself: &Myself, state: &mut SupervisorState, assignments: Vec<Assignment>) {
         if state.drain.is_some() {
             return;
         }
-        let mut opened = Vec::with_capacity(openings.len());
-        for opening in openings {
-            let committed = opening.beginning.committed;
-            opened.push((self.begin(myself, state, opening), committed));
+        let mut opened = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let committed = assignment.beginning.committed;
+            opened.push((self.begin(myself, state, assignment), committed));
         }
         // After all of them are open, so that one commit is for all.
         for (key, committed) in opened {
@@ -33,8 +33,8 @@ impl SupervisorActor {
         }
     }
 
-    fn begin(&self, myself: &Myself, state: &mut SupervisorState, opening: Opening) -> OwnershipKey {
-        let Opening { partition, topic_id, topic_index, beginning, reset } = opening;
+    fn begin(&self, myself: &Myself, state: &mut SupervisorState, assignment: Assignment) -> OwnershipKey {
+        let Assignment { partition, topic_id, topic_index, beginning, reset } = assignment;
         state.epoch += 1;
         let key = OwnershipKey { partition: partition.clone(), epoch: state.epoch };
         let (reporter, reported) = (myself.clone(), key.clone());

@@ -23,6 +23,7 @@ impl SupervisorActor {
                 && membership.claims.remove(&partition).is_some()
             {
                 // Nothing of it was handled or committed yet.
+                state.paused.remove(&partition);
                 released.push(partition);
                 continue;
             }

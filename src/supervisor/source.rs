@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
-use super::message::{Opening, OwnershipKey, Reassignment, SupervisorMessage};
+use super::message::{Assignment, OwnershipKey, Reassignment, SupervisorMessage};
 use super::state::{Afterwards, NewStart, Phase, SupervisorState, Why};
 use crate::broker::{Ports, SourceProblem};
 use crate::event::Event;
@@ -125,9 +125,9 @@ impl SupervisorActor {
             Why::Sought => Event::Sought { partition: partition.clone(), from, to },
             Why::Reset(reason) => Event::OffsetReset { partition: partition.clone(), from, to, reason },
         });
-        let opening =
-            Opening { partition: partition.clone(), topic_id, topic_index, beginning: Beginning::chosen(to), reset };
-        self.open(myself, state, vec![opening]);
+        let assignment =
+            Assignment { partition: partition.clone(), topic_id, topic_index, beginning: Beginning::chosen(to), reset };
+        self.open(myself, state, vec![assignment]);
         if let Some(managed) = state.partitions.get_mut(&partition) {
             // Told once the new start is committed.
             managed.seeker = seeker;

@@ -169,6 +169,8 @@ pub(super) enum End {
 pub(super) struct Drain {
     pub(super) deadline: Instant,
     pub(super) dropped: Vec<TopicPartition>,
+    /// How many dead letters were given up with them.
+    pub(super) unacknowledged: usize,
     /// Whether the last step, commits, has begun.
     pub(super) finishing: bool,
 }
