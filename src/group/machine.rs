@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::broker::{
-    BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup, MemberIdentity, SyncGroup,
+    BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup, MemberIdentity,
+    SyncGroup,
 };
 use crate::group::message::GroupNotice;
 use crate::record::TopicPartition;

@@ -12,5 +12,5 @@ mod settings;
 
 pub(crate) use lease::Lease;
 pub(crate) use message::{GroupMessage, GroupNotice};
-pub use settings::{Assignor, GroupProtocol};
 pub(crate) use settings::GroupSettings;
+pub use settings::{Assignor, GroupProtocol};

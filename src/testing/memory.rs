@@ -15,7 +15,13 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) fn ports(&self) -> Ports {
         let memory = Arc::new(self.clone());
-        Ports { admin: memory.clone(), source: memory.clone(), produce: memory.clone(), offsets: memory, membership: None }
+        Ports {
+            admin: memory.clone(),
+            source: memory.clone(),
+            produce: memory.clone(),
+            offsets: memory,
+            membership: None,
+        }
     }
 
     /// What was produced since the last call, in order.

@@ -55,7 +55,12 @@ pub(crate) async fn embedded_a_restarted_broker_is_found_again(fixture: &Fixture
     for value in 0..3 {
         fixture.produce(&partition, records(value..value + 1)).await;
         reading.records(1).await;
-        let offset = CommittedOffset { partition: partition.clone(), offset: value.into(), metadata: String::new(), leader_epoch: None };
+        let offset = CommittedOffset {
+            partition: partition.clone(),
+            offset: value.into(),
+            metadata: String::new(),
+            leader_epoch: None,
+        };
         assert_eq!(fixture.ports.offsets.commit(group.clone(), vec![offset]).await.unwrap(), [Ok(())]);
         broker.close_connections();
     }
@@ -112,7 +117,8 @@ pub(crate) async fn embedded_the_coordinator_is_looked_for_again(fixture: &Fixtu
     let searches = broker.inject(Fault::on(Api::FindCoordinator).times(2).error(COORDINATOR_NOT_AVAILABLE));
     let commits = broker.inject(Fault::on(Api::OffsetCommit).times(2).error(NOT_COORDINATOR));
     let fetches = broker.inject(Fault::on(Api::OffsetFetch).drop_before_effect());
-    let offset = CommittedOffset { partition: partition.clone(), offset: 5, metadata: "note".to_owned(), leader_epoch: None };
+    let offset =
+        CommittedOffset { partition: partition.clone(), offset: 5, metadata: "note".to_owned(), leader_epoch: None };
     let results = fixture.ports.offsets.commit(group.clone(), vec![offset.clone()]).await.unwrap();
     assert_eq!(results, [Ok(())]);
     assert_eq!(fixture.ports.offsets.fetch(group, vec![partition]).await.unwrap(), [Some(offset)]);

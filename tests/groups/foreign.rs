@@ -44,7 +44,8 @@ impl Maker {
             Self::Java(tools) => {
                 let mut properties = vec!["client.id=foreign".to_owned(), "auto.offset.reset=earliest".to_owned()];
                 properties.push("auto.commit.interval.ms=200".to_owned());
-                let assignor = |name: &str| format!("partition.assignment.strategy=org.apache.kafka.clients.consumer.{name}");
+                let assignor =
+                    |name: &str| format!("partition.assignment.strategy=org.apache.kafka.clients.consumer.{name}");
                 let of_classic = ["session.timeout.ms=6000".to_owned(), "heartbeat.interval.ms=500".to_owned()];
                 match kind {
                     Kind::Consumer => properties.push("group.protocol=consumer".to_owned()),

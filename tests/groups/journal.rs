@@ -24,19 +24,43 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     /// An ownership has its first handler. Ownerships are numbered within their process.
-    Owns { partition: i32, ownership: u64 },
+    Owns {
+        partition: i32,
+        ownership: u64,
+    },
     /// A handler is called. `late`: by what the membership port has seen, the lease was over.
-    Starts { partition: i32, offset: i64, attempt: u32, ownership: u64, late: bool },
+    Starts {
+        partition: i32,
+        offset: i64,
+        attempt: u32,
+        ownership: u64,
+        late: bool,
+    },
     /// A handler is about to return `Ok`.
-    Handled { partition: i32, offset: i64 },
+    Handled {
+        partition: i32,
+        offset: i64,
+    },
     /// A dead letter is handed to the producing port.
-    SendsLetter { partition: i32, offset: i64, late: bool },
+    SendsLetter {
+        partition: i32,
+        offset: i64,
+        late: bool,
+    },
     /// A dead letter was acknowledged.
-    Letter { partition: i32, offset: i64 },
+    Letter {
+        partition: i32,
+        offset: i64,
+    },
     /// A commit was acknowledged.
-    Committed { partition: i32, offset: i64 },
+    Committed {
+        partition: i32,
+        offset: i64,
+    },
     /// The consumer's events said that a partition was lost.
-    Lost { partition: i32 },
+    Lost {
+        partition: i32,
+    },
     /// The consumer stopped by itself.
     Halted(String),
     /// The instance ended cleanly.

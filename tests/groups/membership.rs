@@ -82,9 +82,6 @@ impl Membership {
             Kind::Range => Assignor::Range,
             Kind::RoundRobin => Assignor::RoundRobin,
         };
-        builder
-            .assignors([assignor])
-            .session_timeout(self.session())
-            .heartbeat_interval(self.session() / 10)
+        builder.assignors([assignor]).session_timeout(self.session()).heartbeat_interval(self.session() / 10)
     }
 }

@@ -149,7 +149,10 @@ impl Shared {
                 break owners;
             }
             let told = theirs.map(Foreign::told).unwrap_or_default();
-            assert!(Instant::now() < deadline, "{ours} partitions are to be ours: {owners:?}; the other client: {told}");
+            assert!(
+                Instant::now() < deadline,
+                "{ours} partitions are to be ours: {owners:?}; the other client: {told}"
+            );
             sleep(Duration::from_millis(100)).await;
         };
         let records = self.produce().await;
@@ -166,7 +169,9 @@ impl Shared {
 
     /// Who has each partition, by client id, once the group is stable; empty before.
     async fn owners(&self) -> BTreeMap<i32, String> {
-        let Ok(group) = self.client.ports.admin.describe_group(self.group.clone()).await else { return BTreeMap::new() };
+        let Ok(group) = self.client.ports.admin.describe_group(self.group.clone()).await else {
+            return BTreeMap::new();
+        };
         if group.state != "Stable" {
             return BTreeMap::new();
         }

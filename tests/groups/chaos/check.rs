@@ -179,7 +179,12 @@ impl<'a> Checker<'a> {
             return self.straddles(Rule::Lease, partition, line, format!("{name} began {offset} after its lease"));
         }
         if retired {
-            return self.straddles(Rule::OneOwner, partition, line, format!("{name} began {offset} after another had begun"));
+            return self.straddles(
+                Rule::OneOwner,
+                partition,
+                line,
+                format!("{name} began {offset} after another had begun"),
+            );
         }
         if lost {
             return self.straddles(Rule::Fence, partition, line, format!("{name} began {offset} after it was lost"));

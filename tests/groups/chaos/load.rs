@@ -64,7 +64,9 @@ async fn watch(
         if let Some(committed) = client.committed(&group, &topic, partitions).await {
             for (partition, (highest, committed)) in highest.iter_mut().zip(committed).enumerate() {
                 if committed < *highest {
-                    return Err(format!("what is committed of {partition} went from {highest:?} back to {committed:?}"));
+                    return Err(format!(
+                        "what is committed of {partition} went from {highest:?} back to {committed:?}"
+                    ));
                 }
                 *highest = committed;
             }

@@ -41,7 +41,11 @@ impl Handler for Actor {
 }
 
 /// Makes them; the first handler of each ownership gets a new number for it.
-pub(crate) fn factory(journal: Journal, tenure: Tenure, seed: u64) -> impl HandlerFactory<Handler = impl Handler<Message = Record>> {
+pub(crate) fn factory(
+    journal: Journal,
+    tenure: Tenure,
+    seed: u64,
+) -> impl HandlerFactory<Handler = impl Handler<Message = Record>> {
     let numbers: Arc<Mutex<(u64, HashMap<i32, u64>)>> = Arc::default();
     factory_fn(move |context: FactoryContext| {
         let partition = context.partition().partition();

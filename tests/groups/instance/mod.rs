@@ -81,6 +81,8 @@ fn an_instance_is_what_its_setting_says() {
     let setting = serde_json::from_str(&text).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(run(setting));
+    // Not waiting for the thread that reads the standard input.
+    runtime.shutdown_background();
 }
 
 async fn run(setting: Setting) {
@@ -121,11 +123,11 @@ async fn run(setting: Setting) {
         Err(error) => return journal.note(What::Halted(format!("it does not start: {error}"))),
     };
     let asked = async move {
-        let mut nothing = [0];
+        let (mut input, mut nothing) = (tokio::io::stdin(), [0]);
         tokio::select! {
             _ = terminated.recv() => {}
             // Who started it is gone.
-            _ = tokio::io::stdin().read(&mut nothing) => {}
+            _ = input.read(&mut nothing) => {}
         }
     };
     let ended = consumer.run_until(asked).await;

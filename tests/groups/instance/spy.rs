@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bezoar::broker::{
-    BoxFuture, BrokerError, CommittedOffset, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup,
-    MemberIdentity, Membership, OffsetStore, Ports, Produce, SyncGroup,
+    BoxFuture, BrokerError, CommittedOffset, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer,
+    JoinGroup, MemberIdentity, Membership, OffsetStore, Ports, Produce, SyncGroup,
 };
 use bezoar::dead_letter::names;
 use bezoar::record::{ProducerRecord, TopicPartition};
@@ -46,7 +46,11 @@ pub(crate) fn watched(ports: Ports, journal: &Journal, tenure: &Tenure) -> Ports
     Ports {
         membership: Some(Arc::new(Member { inner: membership, journal: journal.clone(), tenure: tenure.clone() })),
         offsets: Arc::new(Offsets { inner: Arc::clone(&ports.offsets), journal: journal.clone() }),
-        produce: Arc::new(Letters { inner: Arc::clone(&ports.produce), journal: journal.clone(), tenure: tenure.clone() }),
+        produce: Arc::new(Letters {
+            inner: Arc::clone(&ports.produce),
+            journal: journal.clone(),
+            tenure: tenure.clone(),
+        }),
         ..ports
     }
 }

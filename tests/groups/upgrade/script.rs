@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bezoar::broker::{
-    BoxFuture, BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup, MemberIdentity,
-    Membership, Ports, SyncGroup,
+    BoxFuture, BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup,
+    MemberIdentity, Membership, Ports, SyncGroup,
 };
 use bytes::Bytes;
 use tokio::time::sleep;

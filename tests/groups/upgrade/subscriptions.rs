@@ -131,8 +131,7 @@ async fn a_member_of_this_version_joins_a_group_that_version_1_leads() {
         let others: Vec<_> = answer.members.iter().filter(|member| member.member_id != old.id()).collect();
         assert_eq!(others.len(), 1, "{kind:?}");
         assert_eq!(hex(&others[0].subscription), hex(&group.fixture("fresh")), "{kind:?}");
-        let assignments =
-            vec![(old.id().to_owned(), assignment(0)), (others[0].member_id.clone(), assignment(1))];
+        let assignments = vec![(old.id().to_owned(), assignment(0)), (others[0].member_id.clone(), assignment(1))];
         assert_eq!(old.sync(assignments).await, Some(assignment(0)), "{kind:?}");
         group.handles(&[1], "together").await;
         assert!(group.handled.lock().unwrap().iter().all(|(partition, _)| *partition == 1), "{kind:?}");
