@@ -19,23 +19,24 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Whichever the environment names, else an embedded one. `session` is what members of KIP-848 get there.
-    pub(crate) async fn find(session: Duration) -> Self {
-        if let Ok(port) = std::env::var("KAFKA_DISRUPT_PORT") {
-            let port = port.parse().expect("KAFKA_DISRUPT_PORT is a port");
-            script("kafka", &["wipe", &format!("{port}")]).await;
-            let bootstrap = script("kafka", &["start", &format!("{port}")]).await;
-            let tools = Tools::new(script("kafka", &["libs"]).await, &bootstrap);
-            return Self::Own { port, bootstrap, tools };
-        }
-        if let Ok(bootstrap) = std::env::var("KAFKA_BOOTSTRAP") {
-            let tools = Tools::find(&bootstrap);
-            return Self::Given { bootstrap, tools };
-        }
-        Self::embedded(session).await
+    /// One of the trial's own where the environment names a port for it, else as [`find`](Self::find).
+    pub(crate) async fn find_own(session: Duration) -> Self {
+        let Ok(port) = std::env::var("KAFKA_DISRUPT_PORT") else { return Self::find(session).await };
+        let port = port.parse().expect("KAFKA_DISRUPT_PORT is a port");
+        script("kafka", &["wipe", &format!("{port}")]).await;
+        let bootstrap = script("kafka", &["start", &format!("{port}")]).await;
+        let tools = Tools::new(script("kafka", &["libs"]).await, &bootstrap);
+        Self::Own { port, bootstrap, tools }
     }
 
-    pub(crate) async fn embedded(session: Duration) -> Self {
+    /// The one that the environment names, else an embedded one. `session` is what members of KIP-848 get there.
+    pub(crate) async fn find(session: Duration) -> Self {
+        let Ok(bootstrap) = std::env::var("KAFKA_BOOTSTRAP") else { return Self::embedded(session).await };
+        let tools = Tools::find(&bootstrap);
+        Self::Given { bootstrap, tools }
+    }
+
+    async fn embedded(session: Duration) -> Self {
         let builder = Broker::builder().consumer_session_timeout(session).consumer_heartbeat_interval(HEARTBEAT);
         Self::Embedded(builder.start().await.unwrap())
     }

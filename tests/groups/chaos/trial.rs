@@ -50,7 +50,7 @@ enum Act {
 
 pub(crate) async fn run(kind: Kind) {
     let _turn = turn().await;
-    let place = Place::find(SESSION).await;
+    let place = Place::find_own(SESSION).await;
     let Some(mut trial) = Trial::prepare(kind, place).await else { return };
     println!("{kind:?} with BEZOAR_TRIAL_SEED={}", trial.seed);
     let outcome = trial.pass().await;
