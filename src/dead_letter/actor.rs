@@ -12,7 +12,7 @@ use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
 use crate::event::{Event, Events};
 use crate::offsets::OffsetsMessage;
-use crate::partition::Ownership;
+use crate::partition::{LEASE_LOOK, Ownership};
 use crate::record::TopicPartition;
 
 /// Publishes dead letters: in order per source partition and dead-letter topic, one batch in flight for each. An
@@ -101,6 +101,13 @@ impl DeadLetterActor {
     fn send(&self, myself: &ActorRef<DeadLetterMessage>, state: &mut DeadLetterState, target: Target) {
         let Some(queue) = state.queues.get_mut(&target) else { return };
         if queue.busy {
+            return;
+        }
+        queue.drop_lost();
+        if queue.waiting.front().is_some_and(|job| !job.ownership.is_ours()) {
+            // The lease of the member is over, and may be renewed. Then they go on; or they are lost.
+            queue.busy = true;
+            myself.send_after(LEASE_LOOK, move || DeadLetterMessage::Resume(target));
             return;
         }
         let mut jobs = queue.next_batch();
@@ -263,6 +270,17 @@ impl Run {
 }
 
 impl Queue {
+    /// Gives up those of partitions that are not this consumer's any more: whoever has them now handles their records.
+    fn drop_lost(&mut self) {
+        self.waiting.retain(|job| {
+            let lost = job.ownership.is_lost();
+            if lost {
+                job.ownership.dead_letters_settled(1);
+            }
+            !lost
+        });
+    }
+
     fn next_batch(&mut self) -> Jobs {
         let mut jobs = Jobs::new();
         let mut bytes = 0;

@@ -26,9 +26,17 @@ impl Event {
             | Self::ReadFailing { reason, .. }
             | Self::OffsetReset { reason, .. }
             | Self::CommitFailing { reason }
+            | Self::Lost { reason, .. }
+            | Self::GroupTrouble { reason }
             | Self::Stopping { reason } => [Some(reason), None],
             Self::Started { .. }
             | Self::Assigned { .. }
+            | Self::Revoked { .. }
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::Sought { .. }
+            | Self::Joined { .. }
+            | Self::TopicMissing { .. }
             | Self::Released { .. }
             | Self::ReadRecovered { .. }
             | Self::Committed { .. }

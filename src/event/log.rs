@@ -10,6 +10,42 @@ pub(super) fn log(event: &Event) {
         Event::Assigned { partition, offset, reset } => {
             info!(topic = partition.topic(), partition = partition.partition(), offset, reset, "partition assigned");
         }
+        Event::Revoked { partition, committed } => {
+            info!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                committed,
+                "partition given up to the group"
+            );
+        }
+        Event::Lost { partition, reason } => {
+            warn!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                "partition lost, nothing more of it is committed: {reason}"
+            );
+        }
+        Event::Paused { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition paused");
+        }
+        Event::Resumed { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition resumed");
+        }
+        Event::Sought { partition, from, to } => {
+            info!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                from,
+                to,
+                "partition goes on at another offset, as asked"
+            );
+        }
+        // These three the group actor logs at higher levels, with what it knows besides.
+        Event::Joined { group, member_id, epoch, protocol, assignor, partitions } => {
+            debug!(group, member_id, epoch, protocol, assignor, partitions, "joined the group");
+        }
+        Event::GroupTrouble { reason } => debug!("trouble with the group, trying again: {reason}"),
+        Event::TopicMissing { topic } => debug!(topic, "the topic does not exist, waiting for it"),
         Event::Retrying { record, category, error_type, message, attempt, max_attempts, backoff } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
             %category, error_type, attempt, max_attempts, ?backoff, "delivery failed, retrying after the wait: {message}"

@@ -9,7 +9,7 @@ mod log;
 use std::fmt;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};
@@ -33,6 +33,68 @@ pub enum Event {
         offset: i64,
         /// Whether the group had no valid committed offset, so that the reset policy chose it.
         reset: bool,
+    },
+    /// A partition was given up to the group: what was in flight is finished or dropped, and another member goes on at the
+    /// offset committed.
+    Revoked {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that was committed last; the one that it began at, where it was moving to another.
+        committed: i64,
+    },
+    /// A partition was taken away: the group has gone on without this member, or may have. What was in flight was dropped, and
+    /// nothing of it is committed or dead-lettered any more. Whoever has the partition now handles again what was not
+    /// committed.
+    Lost {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing new of a partition is delivered until it is resumed.
+    Paused {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on after [`Event::Paused`].
+    Resumed {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on at another offset, as it was asked to.
+    Sought {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that would have been delivered next.
+        from: i64,
+        /// The offset that it goes on at.
+        to: i64,
+    },
+    /// The consumer became a member of its group, or what it has in it changed.
+    Joined {
+        /// The group.
+        group: String,
+        /// The member id.
+        member_id: String,
+        /// The group's generation (classic protocol) or the member's epoch (KIP-848).
+        epoch: i32,
+        /// `classic` or `consumer`.
+        protocol: &'static str,
+        /// The assignor in use; empty where the broker chose it.
+        assignor: String,
+        /// How many partitions are assigned to it.
+        partitions: usize,
+    },
+    /// The group's coordinator cannot be reached or does not answer for now, or does what is not understood; it is tried
+    /// again. Reported once per streak.
+    GroupTrouble {
+        /// Why.
+        reason: String,
+    },
+    /// A topic that the consumer subscribes to does not exist, or not any more; it is read once it is there.
+    TopicMissing {
+        /// The topic.
+        topic: String,
     },
     /// A delivery failed and the record is delivered again after a wait; nothing on its partition overtakes it.
     Retrying {
@@ -245,6 +307,8 @@ impl EventStream {
 #[derive(Clone)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
+    /// Whether the consumer is a member of its group, as its events say.
+    joined: watch::Sender<bool>,
 }
 
 /// How many events a stream may lag behind.
@@ -252,17 +316,28 @@ const CAPACITY: usize = 16_384;
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
+        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(false) }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
         EventStream { receiver: self.sender.subscribe() }
     }
 
+    /// Whether the consumer is a member of its group and knows what it has there: for those who come after the event.
+    pub(crate) fn joined(&self) -> watch::Receiver<bool> {
+        self.joined.subscribe()
+    }
+
     /// Logs the event and puts it on the streams.
     pub(crate) fn emit(&self, mut event: Event) {
         brief::shorten(&mut event);
         log::log(&event);
+        match &event {
+            Event::Joined { .. } => drop(self.joined.send_replace(true)),
+            // What was lost is asked for anew.
+            Event::Lost { .. } => drop(self.joined.send_replace(false)),
+            _ => {}
+        }
         // No stream is no error.
         let _ = self.sender.send(event);
     }

@@ -159,7 +159,10 @@ where
             return Ok(false);
         }
         for index in batch.index_of(self.ownership.position())..batch.len() {
-            if self.ownership.is_stopping() || self.context.closed.load(Ordering::Acquire) {
+            if !self.ownership.may_deliver() && !self.until_may_deliver(state).await? {
+                return Ok(false);
+            }
+            if self.context.closed.load(Ordering::Acquire) {
                 return Ok(false);
             }
             if let Some(now) = state.turn.look() {
@@ -207,6 +210,13 @@ where
                 Delivered::Failed(evidence) => evidence,
                 Delivered::Lost(fault) => return Err(PartitionError::Fault { record, fault }),
                 Delivered::Gone(reason) => return Err(PartitionError::Infrastructure { reason }),
+                Delivered::Withheld => {
+                    if !self.until_may_deliver(state).await? {
+                        return Ok(false);
+                    }
+                    delivered = self.attempt(state, record.clone()).await;
+                    continue;
+                }
             };
             state.progress.report(&self.context, &self.ownership)?;
             match judge(&self.context, &self.ownership, &record, evidence, None).await? {
@@ -224,9 +234,25 @@ where
                     self.ownership.stop();
                     return Ok(false);
                 }
+                Judged::Withheld => return Ok(false),
+            }
+            if !self.until_may_deliver(state).await? {
+                return Ok(false);
             }
             delivered = self.attempt(state, record.clone()).await;
         }
+    }
+
+    /// Waits until the next record may be delivered: while the partition is paused, or the lease of a member is over and may
+    /// be renewed. False if the ownership ends before.
+    async fn until_may_deliver(&self, state: &mut PartitionState<D, F::Handler>) -> Result<bool, PartitionError> {
+        if self.ownership.may_deliver() {
+            return Ok(true);
+        }
+        state.progress.report(&self.context, &self.ownership)?;
+        let goes_on = self.ownership.until_may_deliver().await;
+        state.turn.rested();
+        Ok(goes_on)
     }
 
     async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: Record) -> Delivered {
@@ -249,6 +275,7 @@ where
             partition: &self.ownership.partition,
             number: retry.map_or(1, |retry| retry.attempts + 1),
             first_failure: retry.map(|retry| retry.first_failed),
+            ownership: Some(&self.ownership),
         };
         // Progress does not wait for a slow record.
         let progress = &mut state.progress;

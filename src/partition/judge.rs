@@ -23,6 +23,8 @@ pub(crate) enum Judged {
     Passed,
     /// The policy says to stop here.
     Stop(String),
+    /// The partition is not this consumer's any more: whoever has it now delivers the record.
+    Withheld,
 }
 
 /// Counts a failure, has it classified, and does what the verdict says, except waiting.
@@ -61,6 +63,9 @@ pub(crate) async fn judge(
             Ok(Judged::Retry(after))
         }
         Decision::Exhausted(Action::DeadLetter) => {
+            if !ownership.until_ours().await {
+                return Ok(Judged::Withheld);
+            }
             let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, verdict.category, &evidence));
             letter.context.attempts = Some(retry.attempts);
             letter.context.first_failed_at = Some(millis(retry.first_failed));
@@ -204,7 +209,7 @@ fn route(context: &PartitionContext, record: &Record, category: Category) -> Str
     let Some(router) = &context.hooks.router else { return configured() };
     let refused = match guarded(|| router(record, category)) {
         Ok(None) => return configured(),
-        Ok(Some(topic)) if context.sources.contains(&topic) => {
+        Ok(Some(topic)) if context.sources.iter().any(|source| source.matches(&topic)) => {
             format!("it chose {topic:?}, which this consumer reads: its dead letters would go round for ever")
         }
         Ok(Some(topic)) => match valid_topic_name(&topic) {

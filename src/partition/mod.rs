@@ -14,6 +14,7 @@ mod ownership;
 mod patience;
 mod progress;
 mod runtime;
+mod topic;
 mod turn;
 
 pub use context::CorruptBatches;
@@ -23,7 +24,8 @@ pub(crate) use deliver::{Attempt, Delivered};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use message::PartitionMessage;
-pub(crate) use ownership::Ownership;
+pub(crate) use ownership::{LEASE_LOOK, Ownership};
 #[cfg(feature = "testing")]
 pub(crate) use patience::Patience;
 pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};
+pub(crate) use topic::TopicName;

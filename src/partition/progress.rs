@@ -8,7 +8,7 @@ use super::ownership::Ownership;
 /// How far an incarnation has handled its partition, and how far it has said so to the offsets actor.
 ///
 /// A report costs as much as many fast records, so handled records are reported together: when there are no more for now,
-/// when one fails, and otherwise ten times in each commit interval.
+/// when one fails, and otherwise ten times in each commit interval, or by count where commits are.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Handled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
@@ -56,8 +56,9 @@ impl Progress {
         if self.from == self.to {
             return None;
         }
+        let many = self.to.abs_diff(self.from) >= context.report_records;
         match self.last.map(|last| last + context.report_interval) {
-            Some(due) if now < due => Some(due),
+            Some(due) if now < due && !many => Some(due),
             _ => {
                 self.last = Some(now);
                 // Ignored: without an offsets actor the next report fails too, and that one is not ignored.

@@ -5,15 +5,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
-use super::message::{Summary, SupervisorMessage};
+use super::message::{Finished, Summary, SupervisorMessage};
 use super::state::{Drain, Phase, SupervisorState};
+use super::status::SeekError;
 use crate::event::Event;
 use crate::offsets::OffsetsMessage;
 
 type Myself = ActorRef<SupervisorMessage>;
 
-/// How long the last commit may take, beyond the drain's deadline.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the last commit may take, beyond the drain's deadline: when the consumer stops, and when a partition is revoked.
+pub(crate) const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl SupervisorActor {
     /// Stops the consumer for a reason of its own.
@@ -30,12 +31,17 @@ impl SupervisorActor {
         }
         self.events.emit(Event::Stopping { reason });
         state.drain = Some(Drain { deadline: Instant::now() + deadline, dropped: Vec::new(), finishing: false });
+        if let Some(membership) = &mut state.membership {
+            // Nothing of them was handled or committed yet.
+            membership.claims.clear();
+        }
         for (partition, managed) in &mut state.partitions {
             self.ports.source.remove(partition);
             managed.ownership.stop();
+            managed.answer_seeker(Err(SeekError::Ended));
             match &managed.phase {
                 Phase::Running(actor) => wake(actor),
-                Phase::Waiting => managed.phase = Phase::Stopped,
+                Phase::Opening | Phase::Waiting => managed.phase = Phase::Stopped,
                 Phase::Pending | Phase::Stopped => {}
             }
         }
@@ -47,10 +53,13 @@ impl SupervisorActor {
     pub(super) fn drain_deadline(&self, myself: &Myself, state: &mut SupervisorState) {
         let mut dropped = Vec::new();
         for (partition, managed) in &mut state.partitions {
-            match std::mem::replace(&mut managed.phase, Phase::Stopped) {
-                Phase::Stopped => continue,
-                Phase::Running(actor) => actor.kill(),
-                Phase::Pending | Phase::Waiting => {}
+            if managed.is_stopped() || managed.is_leaving_alone() {
+                continue;
+            }
+            // Nothing that it returns later counts.
+            managed.ownership.lose();
+            if let Phase::Running(actor) = std::mem::replace(&mut managed.phase, Phase::Stopped) {
+                actor.kill();
             }
             dropped.push(partition.clone());
         }
@@ -62,7 +71,9 @@ impl SupervisorActor {
 
     /// Once no partition has an actor, waits for dead letters and commits.
     pub(super) fn check_drained(&self, myself: &Myself, state: &mut SupervisorState) {
-        let all_stopped = state.partitions.values().all(|managed| matches!(managed.phase, Phase::Stopped));
+        // Those that are revoked come to an end by themselves.
+        let all_stopped =
+            state.partitions.values().all(|managed| managed.is_stopped() && !managed.is_leaving_alone());
         let Some(drain) = state.drain.as_mut().filter(|drain| all_stopped && !drain.finishing) else { return };
         drain.finishing = true;
         let (deadline, dropped) = (drain.deadline, std::mem::take(&mut drain.dropped));
@@ -77,8 +88,9 @@ impl SupervisorActor {
             // Past the deadline the records of what is left stay uncommitted.
             let _ = timeout_at(deadline, acknowledged).await;
             let unacknowledged = ownerships.iter().map(|ownership| ownership.unacknowledged()).sum();
-            let flush = timeout(COMMIT_TIMEOUT, offsets.call(OffsetsMessage::Flush, None)).await;
-            let committed = matches!(flush, Ok(Ok(CallResult::Success(()))));
+            let flush = |reply| OffsetsMessage::Flush { ownership: None, reply };
+            let flush = timeout(COMMIT_TIMEOUT, offsets.call(flush, None)).await;
+            let committed = matches!(flush, Ok(Ok(CallResult::Success(true))));
             let snapshot = offsets.call(OffsetsMessage::Snapshot, Some(COMMIT_TIMEOUT)).await;
             let partitions = match snapshot {
                 Ok(CallResult::Success(partitions)) => partitions,
@@ -87,5 +99,13 @@ impl SupervisorActor {
             let summary = Summary { partitions, dropped, unacknowledged, committed };
             let _ = myself.cast(SupervisorMessage::Drained(summary));
         });
+    }
+
+    /// The end.
+    pub(super) fn finish(&self, myself: &Myself, state: &mut SupervisorState, summary: Summary) {
+        self.events.emit(Event::Stopped);
+        let halted = state.halted.take();
+        self.finished.send_replace(Some(Finished { halted, summary }));
+        myself.stop(None);
     }
 }

@@ -106,6 +106,9 @@ fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
         return Err(Then::Doubt(Doubt::Truncated { diverged_at: data.diverging_epoch.end_offset.min(asked) }));
     }
     reading.unvalidated = false;
+    let committed = settings.read_isolation == ReadIsolation::ReadCommitted;
+    let end = if committed { data.last_stable_offset } else { data.high_watermark };
+    reading.outlet.with_feed(|feed| feed.set_log_end(end));
     let records = data.records.unwrap_or_default();
     if records.is_empty() {
         reading.succeeded();
@@ -116,7 +119,6 @@ fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
         reading.position.move_to(found.next_offset, found.leader_epoch.or(epoch));
         reading.succeeded();
     }
-    let committed = settings.read_isolation == ReadIsolation::ReadCommitted;
     let aborted = committed.then(|| {
         let aborted = data.aborted_transactions.unwrap_or_default();
         let one = |one: kafka_protocol::messages::fetch_response::AbortedTransaction| AbortedTransaction {
@@ -125,6 +127,5 @@ fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
         };
         aborted.into_iter().map(one).collect()
     });
-    let end = if committed { data.last_stable_offset } else { data.high_watermark };
     Ok(Some(Chunk { from: asked, epoch, records, aborted, end }))
 }

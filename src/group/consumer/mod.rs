@@ -1,0 +1,9 @@
+//! A member of a group by KIP-848's protocol: the broker divides the partitions, one heartbeat carries everything.
+
+mod holding;
+mod member;
+mod pace;
+mod told;
+mod verdict;
+
+pub(crate) use member::ConsumerMember;
