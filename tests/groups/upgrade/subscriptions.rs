@@ -141,3 +141,22 @@ async fn a_member_of_this_version_joins_a_group_that_version_1_leads() {
         drop(group.broker);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn zz_dump() {
+    for kind in [Kind::Sticky, Kind::Range] {
+        let group = Group::new(kind).await;
+        let today = group.today().await;
+        group.handles(&[0, 1], "alone").await;
+        println!("{kind:?} one");
+        for s in group.written.subscriptions() { println!("  sub {}", hex(&s)); }
+        for s in group.written.assignments() { println!("  ass {}", hex(&s)); }
+        let second = group.today().await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        println!("{kind:?} two");
+        for s in group.written.subscriptions() { println!("  sub {}", hex(&s)); }
+        for s in group.written.assignments() { println!("  ass {}", hex(&s)); }
+        today.shutdown().await.unwrap();
+        second.shutdown().await.unwrap();
+    }
+}
