@@ -16,16 +16,15 @@ const LOOK: Duration = Duration::from_millis(20);
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Waits until everything below the ends that the logs had when it was first looked is settled, or the consumer has ended.
-/// `joined` is there for a member of a group: whether it knows what it has.
+/// `joined` is there for a member of a group: how many partitions it has.
 pub(super) async fn caught_up(
     supervisor: ActorRef<SupervisorMessage>,
     admin: Arc<dyn Admin>,
-    joined: Option<watch::Receiver<bool>>,
+    joined: Option<watch::Receiver<Option<usize>>>,
 ) {
     let mut ends = BTreeMap::new();
     loop {
-        // Looked at first: what was assigned by then is among the partitions.
-        let settled = joined.as_ref().is_none_or(|joined| *joined.borrow());
+        let assigned = joined.as_ref().map_or(Some(0), |joined| *joined.borrow());
         let Ok(CallResult::Success(partitions)) = supervisor.call(SupervisorMessage::Status, None).await else {
             return;
         };
@@ -41,7 +40,8 @@ pub(super) async fn caught_up(
                 }
             }
         }
-        if settled && !behind(&partitions, &ends) {
+        // Fewer than assigned: their starts are being looked for, or some were given up and the group is not done yet.
+        if assigned.is_some_and(|assigned| partitions.len() >= assigned) && !behind(&partitions, &ends) {
             return;
         }
         tokio::time::sleep(LOOK).await;

@@ -6,11 +6,14 @@ use crate::supervisor::{PartitionStatus, SeekError, SeekTo, SupervisorMessage};
 
 /// What can be asked and told while it runs.
 impl Consumer {
-    /// Each partition that the consumer has now: what it does, where it stands, how far it is behind. Empty once the consumer
-    /// has ended. As a stream of what changes: [`events`](Self::events).
+    /// Each partition that the consumer has now, in order: what it does, where it stands, how far it is behind. Empty once the
+    /// consumer has ended. As a stream of what changes: [`events`](Self::events).
     pub async fn partitions(&self) -> Vec<PartitionStatus> {
         match self.supervisor.call(SupervisorMessage::Status, None).await {
-            Ok(CallResult::Success(partitions)) => partitions,
+            Ok(CallResult::Success(mut partitions)) => {
+                partitions.sort_by(|one, other| one.partition.cmp(&other.partition));
+                partitions
+            }
             _ => Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ use super::validate::in_range;
 use crate::group::{Assignor, GroupProtocol, GroupSettings};
 use crate::policy::duration::text;
 use crate::policy::{ConfigError, valid_topic_name};
+use crate::supervisor::COMMIT_TIMEOUT;
 
 /// Who decides which partitions a consumer processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
@@ -35,9 +36,6 @@ pub enum MissingTopics {
     /// start once it is there. Only with [`Assignment::Group`].
     Wait,
 }
-
-/// How long the supervisor gives the last commit of a partition that is given up.
-const COMMIT: Duration = Duration::from_secs(10);
 
 /// How often topics may be looked at, at most and at least.
 const LEAST_REFRESH: Duration = Duration::from_millis(500);
@@ -194,14 +192,14 @@ impl MembershipSettings {
             let remedy = format!("set it between {} and {}, such as 30s", text(LEAST_REFRESH), text(MOST_REFRESH));
             return Err(ConfigError::new("topic_refresh", text(self.topic_refresh), "is out of range", remedy));
         }
-        if drain + COMMIT > self.rebalance_timeout {
+        if drain + COMMIT_TIMEOUT > self.rebalance_timeout {
             let problem = format!(
                 "is shorter than drain_timeout ({}) and the {} that the last commit may take: partitions would be given to \
                  others before they are given up",
                 text(drain),
-                text(COMMIT)
+                text(COMMIT_TIMEOUT)
             );
-            let remedy = format!("set it to {} or more, or drain_timeout to less", text(drain + COMMIT));
+            let remedy = format!("set it to {} or more, or drain_timeout to less", text(drain + COMMIT_TIMEOUT));
             return Err(ConfigError::new("rebalance_timeout", text(self.rebalance_timeout), problem, remedy));
         }
         if self.protocol == GroupProtocol::Consumer {

@@ -68,10 +68,8 @@ impl Actor for DeadLetterActor {
         state: &mut DeadLetterState,
     ) -> Result<(), ActorProcessingErr> {
         let target = match message {
-            DeadLetterMessage::Publish(job) => {
-                let source_partition = job.ownership.partition.partition();
-                let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
+            DeadLetterMessage::Publish { target, jobs } => {
+                state.queues.entry(target.clone()).or_default().waiting.extend(jobs);
                 target
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
@@ -167,9 +165,9 @@ impl DeadLetterActor {
 
     /// Tells of an acknowledged dead letter. Its record is settled afterwards: what follows may depend on what is told.
     fn acknowledged(&self, job: Box<Job>, partition: &TopicPartition, offset: i64) {
-        let context = job.letter.context;
+        let Job { context, alert, page, rung, .. } = *job;
         let (record, category) = (context.source, context.category);
-        let alert = (job.alert || job.page).then(|| (record.clone(), context.message.clone()));
+        let alert = (alert || page).then(|| (record.clone(), context.message.clone()));
         self.events.emit(Event::DeadLettered {
             record,
             category,
@@ -178,10 +176,10 @@ impl DeadLetterActor {
             attempts: context.attempts.unwrap_or(1),
             dead_letter: partition.clone(),
             dead_letter_offset: offset,
-            left_out: job.rung.truncated().unwrap_or_default().to_owned(),
+            left_out: rung.truncated().unwrap_or_default().to_owned(),
         });
         if let Some((record, message)) = alert {
-            self.events.emit(Event::Alert { record, category, page: job.page, message });
+            self.events.emit(Event::Alert { record, category, page, message });
         }
     }
 
@@ -211,7 +209,7 @@ impl DeadLetterActor {
                 for job in &mut jobs {
                     job.rung = rung;
                     self.events.emit(Event::DeadLetterReduced {
-                        record: job.letter.context.source.clone(),
+                        record: job.context.source.clone(),
                         left_out: rung.truncated().unwrap_or_default().to_owned(),
                         reason: error.to_string(),
                     });
@@ -253,7 +251,7 @@ struct Run {
 impl Run {
     /// Takes a job's record into the last run, or into a new one.
     fn extend(runs: &mut Vec<Self>, job: &Job) {
-        let offset = job.letter.context.source.offset;
+        let offset = job.context.source.offset;
         match runs.last_mut() {
             Some(run) if Arc::ptr_eq(&run.ownership, &job.ownership) && run.to == offset => run.to += 1,
             _ => runs.push(Self { ownership: Arc::clone(&job.ownership), from: offset, to: offset + 1 }),
@@ -285,7 +283,7 @@ impl Queue {
         let mut jobs = Jobs::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
-            bytes += job.size() + CONTEXT_BYTES;
+            bytes += job.size + CONTEXT_BYTES;
             let alone = job.alone || jobs.first().is_some_and(|first| first.alone);
             if !jobs.is_empty() && (alone || bytes > BATCH_BYTES || jobs.len() == BATCH_RECORDS) {
                 break;

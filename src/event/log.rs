@@ -1,10 +1,10 @@
 use tracing::{debug, error, info, warn};
 
-use super::Event;
+use super::{Event, Exhausted};
+use crate::policy::Category::{Poison, Validation};
 
 /// Levels: start, stop, retry, published = info; validation and exhausted = warn; poison and holds = error.
 pub(super) fn log(event: &Event) {
-    use crate::policy::Category::{Poison, Validation};
     match event {
         Event::Started { group, partitions } => info!(group, partitions, "consumer started"),
         Event::Assigned { partition, offset, reset } => {
@@ -51,21 +51,8 @@ pub(super) fn log(event: &Event) {
             %category, error_type, attempt, max_attempts, ?backoff, "delivery failed, retrying after the wait: {message}"
         ),
         Event::Exhausted { record, category, error_type, message, attempts, dead_letter_topic } => {
-            let (topic, partition, offset) = (record.partition.topic(), record.partition.partition(), record.offset);
-            match category {
-                Poison => error!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "poison pill, sending to the dead-letter topic: {message}"
-                ),
-                Validation => warn!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "invalid record, sending to the dead-letter topic: {message}"
-                ),
-                _ => warn!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "attempts exhausted, sending to the dead-letter topic: {message}"
-                ),
-            }
+            let (category, attempts) = (*category, *attempts);
+            exhausted(Exhausted { record, category, error_type, message, attempts, dead_letter_topic });
         }
         Event::DeadLettered {
             record,
@@ -149,5 +136,24 @@ pub(super) fn log(event: &Event) {
         Event::Stopping { reason } => info!("consumer stopping: {reason}"),
         Event::Stopped => info!("consumer stopped"),
         Event::Missed(_) => {}
+    }
+}
+
+pub(super) fn exhausted(event: Exhausted<'_>) {
+    let Exhausted { record, category, error_type, message, attempts, dead_letter_topic } = event;
+    let (topic, partition, offset) = (record.partition.topic(), record.partition.partition(), record.offset);
+    match category {
+        Poison => error!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "poison pill, sending to the dead-letter topic: {message}"
+        ),
+        Validation => warn!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "invalid record, sending to the dead-letter topic: {message}"
+        ),
+        _ => warn!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "attempts exhausted, sending to the dead-letter topic: {message}"
+        ),
     }
 }

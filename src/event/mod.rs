@@ -4,12 +4,15 @@
 //! Texts in events are cut at 2 KiB, since a slow reader's events wait in memory; dead letters have limits of their own.
 
 mod brief;
+mod exhausted;
 mod log;
+mod stream;
 
-use std::fmt;
 use std::time::Duration;
 
-use tokio::sync::{broadcast, watch};
+pub(crate) use exhausted::Exhausted;
+pub use stream::EventStream;
+pub(crate) use stream::Events;
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};
@@ -22,7 +25,7 @@ pub enum Event {
     Started {
         /// The group.
         group: String,
-        /// How many partitions it has.
+        /// How many partitions it has; 0 for a member of a group, which is told later ([`Event::Joined`]).
         partitions: usize,
     },
     /// A partition is about to be processed.
@@ -274,77 +277,4 @@ pub enum Event {
     Stopped,
     /// The reader of the stream was too slow: this many events are missing here.
     Missed(u64),
-}
-
-/// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
-/// 16,384 events behind gets [`Event::Missed`] in place of the oldest.
-#[derive(Debug)]
-pub struct EventStream {
-    receiver: broadcast::Receiver<Event>,
-}
-
-impl EventStream {
-    /// Waits for the next event; `None` after the last.
-    pub async fn next(&mut self) -> Option<Event> {
-        match self.receiver.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
-
-    /// The next event if it is there already.
-    pub fn try_next(&mut self) -> Option<Event> {
-        match self.receiver.try_recv() {
-            Ok(event) => Some(event),
-            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Event::Missed(missed)),
-            Err(_) => None,
-        }
-    }
-}
-
-/// The sending side.
-#[derive(Clone)]
-pub(crate) struct Events {
-    sender: broadcast::Sender<Event>,
-    /// Whether the consumer is a member of its group, as its events say.
-    joined: watch::Sender<bool>,
-}
-
-/// How many events a stream may lag behind.
-const CAPACITY: usize = 16_384;
-
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(false) }
-    }
-
-    pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream { receiver: self.sender.subscribe() }
-    }
-
-    /// Whether the consumer is a member of its group and knows what it has there: for those who come after the event.
-    pub(crate) fn joined(&self) -> watch::Receiver<bool> {
-        self.joined.subscribe()
-    }
-
-    /// Logs the event and puts it on the streams.
-    pub(crate) fn emit(&self, mut event: Event) {
-        brief::shorten(&mut event);
-        log::log(&event);
-        match &event {
-            Event::Joined { .. } => drop(self.joined.send_replace(true)),
-            // What was lost is asked for anew.
-            Event::Lost { .. } => drop(self.joined.send_replace(false)),
-            _ => {}
-        }
-        // No stream is no error.
-        let _ = self.sender.send(event);
-    }
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Events")
-    }
 }

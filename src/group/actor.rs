@@ -300,3 +300,6 @@ impl GroupState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn topics(names: &[&str]) -> Topics {
-        names.iter().map(|name| ((*name).to_owned(), TopicInfo { id: None, partitions: 1 })).collect()
+        names.iter().map(|name| ((*name).to_owned(), TopicInfo { id: None, partitions: 1, subscribed: true })).collect()
     }
 
     #[test]
@@ -145,7 +145,10 @@ mod tests {
         assert!(!known.update(topics(&["a"])));
         assert_eq!(*known.topics(), topics(&["a"]));
         // Created anew: the new one counts at once.
-        let anew = Topics::from([("a".to_owned(), TopicInfo { id: Some(Uuid::from_u128(1)), partitions: 3 })]);
+        let anew = Topics::from([(
+            "a".to_owned(),
+            TopicInfo { id: Some(Uuid::from_u128(1)), partitions: 3, subscribed: true },
+        )]);
         assert!(!known.update(anew.clone()));
         assert_eq!(*known.topics(), anew);
     }

@@ -177,9 +177,7 @@ impl OffsetsActor {
                 None => return state.waiting.fenced(),
                 Some(_) if state.refused.is_some() => return state.held(),
                 Some(_) if member.lease.is_over() => return self.again_soon(myself, state),
-                Some(identity) => {
-                    (Some(identity.clone()), self.store.commit_as(group, identity.clone(), to_commit))
-                }
+                Some(identity) => (Some(identity.clone()), self.store.commit_as(group, identity.clone(), to_commit)),
             },
         };
         state.busy = true;

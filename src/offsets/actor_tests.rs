@@ -44,10 +44,8 @@ impl Fixture {
             closed: Arc::new(AtomicBool::new(closed)),
         };
         let committing = Committing {
-            member: member.then(|| Member {
-                lease: Arc::clone(&lease),
-                refused: Box::new(move |code| drop(told.send(code))),
-            }),
+            member: member
+                .then(|| Member { lease: Arc::clone(&lease), refused: Box::new(move |code| drop(told.send(code))) }),
             every,
             again: Duration::from_secs(24 * 3600),
         };
@@ -81,7 +79,11 @@ impl Fixture {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        self.memory.take_commits().into_iter().map(|(member, offset)| (member.map(|m| m.epoch), offset.offset)).collect()
+        self.memory
+            .take_commits()
+            .into_iter()
+            .map(|(member, offset)| (member.map(|m| m.epoch), offset.offset))
+            .collect()
     }
 }
 

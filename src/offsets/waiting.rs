@@ -47,9 +47,8 @@ impl Waiting {
         for (_, reply) in self.starts.extract_if(.., |((of, _), _)| of == partition) {
             let _ = reply.send(Err(error.clone()));
         }
-        let of_partition = |ownership: &Option<(TopicPartition, u64)>| {
-            ownership.as_ref().is_some_and(|(of, _)| of == partition)
-        };
+        let of_partition =
+            |ownership: &Option<(TopicPartition, u64)>| ownership.as_ref().is_some_and(|(of, _)| of == partition);
         for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| of_partition(ownership)) {
             let _ = reply.send(false);
         }

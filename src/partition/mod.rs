@@ -9,6 +9,7 @@ mod context;
 mod deliver;
 mod error;
 mod judge;
+mod letters;
 mod message;
 mod ownership;
 mod patience;
@@ -23,6 +24,7 @@ pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 pub(crate) use deliver::{Attempt, Delivered};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
+pub(crate) use letters::Letters;
 pub(crate) use message::PartitionMessage;
 pub(crate) use ownership::{LEASE_LOOK, Ownership};
 #[cfg(feature = "testing")]

@@ -138,9 +138,9 @@ impl Ownership {
         self.retry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a dead letter handed over for publishing.
-    pub(crate) fn dead_letter_sent(&self) {
-        self.unacknowledged.send_modify(|count| *count += 1);
+    /// Counts dead letters handed over for publishing.
+    pub(crate) fn dead_letters_sent(&self, sent: usize) {
+        self.unacknowledged.send_modify(|count| *count += sent);
     }
 
     /// Counts dead letters acknowledged, or given up with the ownership. Together, since whoever waits is woken each time.
@@ -304,11 +304,11 @@ mod tests {
     #[tokio::test]
     async fn waiting_for_acknowledgements_ends_with_them_or_with_the_ownership() {
         let ownership = ownership();
-        ownership.dead_letter_sent();
+        ownership.dead_letters_sent(1);
         assert!(ownership.acknowledged_down_to(1).await);
         ownership.dead_letters_settled(1);
         assert!(ownership.acknowledged_down_to(0).await);
-        ownership.dead_letter_sent();
+        ownership.dead_letters_sent(1);
         ownership.stop();
         assert!(!ownership.acknowledged_down_to(0).await);
     }

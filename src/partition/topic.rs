@@ -32,7 +32,8 @@ mod tests {
     #[test]
     fn the_exact_name_comes_first_then_the_first_pattern_that_matches() {
         let pattern = |pattern| TopicName::Pattern(Regex::new(pattern).unwrap());
-        let names = [pattern("^orders$"), pattern("^orders"), pattern("-eu$"), TopicName::Exact("orders-eu".to_owned())];
+        let names =
+            [pattern("^orders$"), pattern("^orders"), pattern("-eu$"), TopicName::Exact("orders-eu".to_owned())];
         let find = |topic| TopicName::find(names.iter(), topic);
         assert_eq!(find("orders-eu"), Some(3));
         assert_eq!(find("orders"), Some(0));

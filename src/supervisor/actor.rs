@@ -122,6 +122,13 @@ impl Actor for SupervisorActor {
             SupervisorMessage::DrainDeadline => self.drain_deadline(&myself, state),
             SupervisorMessage::Drained(summary) => self.leave(&myself, state, summary),
             SupervisorMessage::Left(summary) => self.finish(&myself, state, summary),
+            #[cfg(test)]
+            SupervisorMessage::Scripted(group, reply) => {
+                if let Some(membership) = &mut state.membership {
+                    membership.actor = Some(group);
+                    let _ = reply.send(Arc::clone(&membership.lease));
+                }
+            }
             SupervisorMessage::Surveyed(survey) => self.join(&myself, state, survey).await?,
             SupervisorMessage::Group(notice) => self.group(&myself, state, notice),
             SupervisorMessage::Resolved(resolved) => self.resolved(&myself, state, resolved),

@@ -39,7 +39,12 @@ type Myself = ActorRef<SupervisorMessage>;
 
 impl SupervisorActor {
     /// Claims partitions that the group assigned: finds out where they start.
-    pub(super) fn claim(&self, myself: &Myself, state: &mut SupervisorState, assigned: Vec<(TopicPartition, Option<Uuid>)>) {
+    pub(super) fn claim(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        assigned: Vec<(TopicPartition, Option<Uuid>)>,
+    ) {
         let (draining, partitions) = (state.drain.is_some(), &mut state.partitions);
         let Some(membership) = state.membership.as_mut().filter(|_| !draining) else { return };
         let mut sought = Vec::new();
@@ -151,7 +156,11 @@ impl Search {
             if let Some(error) = trouble {
                 failures += 1;
                 let wait = BACKOFF.delay(failures, rand::random());
-                tracing::warn!(partitions = sought.len(), ?wait, "start offsets cannot be found yet, trying again: {error}");
+                tracing::warn!(
+                    partitions = sought.len(),
+                    ?wait,
+                    "start offsets cannot be found yet, trying again: {error}"
+                );
                 tokio::time::sleep(wait).await;
             }
         }

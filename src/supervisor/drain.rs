@@ -72,8 +72,7 @@ impl SupervisorActor {
     /// Once no partition has an actor, waits for dead letters and commits.
     pub(super) fn check_drained(&self, myself: &Myself, state: &mut SupervisorState) {
         // Those that are revoked come to an end by themselves.
-        let all_stopped =
-            state.partitions.values().all(|managed| managed.is_stopped() && !managed.is_leaving_alone());
+        let all_stopped = state.partitions.values().all(|managed| managed.is_stopped() && !managed.is_leaving_alone());
         let Some(drain) = state.drain.as_mut().filter(|drain| all_stopped && !drain.finishing) else { return };
         drain.finishing = true;
         let (deadline, dropped) = (drain.deadline, std::mem::take(&mut drain.dropped));

@@ -9,7 +9,7 @@ use super::state::{Afterwards, End, Phase, SupervisorState};
 use crate::classifier::{Evidence, FailureKind};
 use crate::event::Event;
 use crate::isolation::guard::Guarded;
-use crate::partition::{Fault, Incarnation, Judged, PartitionError, judge};
+use crate::partition::{Fault, Incarnation, Judged, Letters, PartitionError, judge};
 use crate::policy::Category;
 use crate::record::Record;
 
@@ -135,7 +135,11 @@ impl SupervisorActor {
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         self.planes.lanes()[lane].spawn(async move {
             // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
-            let judging = Guarded::new(judge(&context, &ownership, &record, Box::new(evidence), backtrace));
+            let judging = Guarded::new(async {
+                let mut letters = Letters::new(&context, &ownership);
+                let judged = judge(&context, &mut letters, &record, Box::new(evidence), backtrace).await?;
+                letters.hand_over().map(|()| judged)
+            });
             let judged = judging.await.unwrap_or_else(|report| {
                 let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
                 Err(PartitionError::Infrastructure { reason })

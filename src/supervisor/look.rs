@@ -13,8 +13,10 @@ impl SupervisorActor {
     pub(super) fn status(&self, state: &SupervisorState, reply: RpcReplyPort<Vec<PartitionStatus>>) {
         let draining = state.drain.is_some();
         let partitions = state.partitions.iter();
-        let mut statuses: Vec<_> =
-            partitions.map(|(partition, managed)| self.status_of(partition, managed, draining)).collect();
+        let statuses = partitions.map(|(partition, managed)| self.status_of(partition, managed, draining));
+        let claims = state.membership.iter().flat_map(|membership| membership.claims.keys());
+        let claims = claims.map(|partition| claimed(partition, state.all_paused || state.paused.contains(partition)));
+        let mut statuses: Vec<_> = statuses.chain(claims).collect();
         let offsets = state.offsets.clone();
         tokio::spawn(async move {
             // If the offsets actor is gone, so is the reply, and the caller learns it.
@@ -40,7 +42,7 @@ impl SupervisorActor {
             // Those of a partition that moves elsewhere are not kept: it starts anew.
             watermark: ownership.start,
             committed: ownership.start,
-            log_end: None,
+            log_end: ownership.feed.log_end(),
             lag: None,
             unacknowledged: ownership.unacknowledged(),
             paused: ownership.is_paused(),
@@ -61,5 +63,21 @@ impl SupervisorActor {
             Phase::Running(_) if ownership.unacknowledged() > self.settings.max_unacknowledged => PartitionState::Held,
             Phase::Running(_) => PartitionState::Running,
         }
+    }
+}
+
+/// A partition whose start is being looked for.
+fn claimed(partition: &TopicPartition, paused: bool) -> PartitionStatus {
+    PartitionStatus {
+        partition: partition.clone(),
+        state: PartitionState::Starting,
+        position: -1,
+        watermark: -1,
+        committed: -1,
+        log_end: None,
+        lag: None,
+        unacknowledged: 0,
+        paused,
+        retrying: None,
     }
 }

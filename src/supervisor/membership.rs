@@ -89,10 +89,10 @@ impl SupervisorActor {
         };
         let draining = state.drain.is_some();
         let (Some(plan), Some(membership)) = (&self.settings.membership, &mut state.membership) else { return Ok(()) };
-        if draining {
+        membership.survey = survey;
+        if draining || membership.actor.is_some() {
             return Ok(());
         }
-        membership.survey = survey;
         let supervisor = myself.clone();
         let group = GroupActor {
             settings: plan.settings.clone(),

@@ -63,6 +63,9 @@ pub(crate) enum SupervisorMessage {
     CommitRefused(ErrorCode),
     /// The group is left.
     Left(Summary),
+    /// Takes this for the group actor, which a test plays; answered with the lease.
+    #[cfg(test)]
+    Scripted(ractor::ActorRef<crate::group::GroupMessage>, RpcReplyPort<std::sync::Arc<crate::group::Lease>>),
     /// The group actor has news.
     Group(GroupNotice),
     /// Delivers nothing new until it is called again with `paused` false. `None` is the whole consumer, partitions that come

@@ -20,11 +20,14 @@ mod source;
 mod state;
 mod status;
 mod survey;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
 
+pub(crate) use crate::partition::TopicName;
 pub(crate) use actor::SupervisorActor;
+pub(crate) use drain::COMMIT_TIMEOUT;
 pub use message::Summary;
 pub(crate) use message::{Assignment, Finished, SupervisorMessage};
 pub use restart::{Escalation, RestartPolicy};
 pub(crate) use settings::{ControlActors, MembershipPlan, SupervisorSettings, TopicPlan};
-pub(crate) use crate::partition::TopicName;
 pub use status::{PartitionState, PartitionStatus, SeekError, SeekTo};

@@ -44,7 +44,9 @@ impl SupervisorActor {
         let lease = state.membership.as_ref().map(|membership| Arc::clone(&membership.lease));
         let ownership = Ownership::new(partition.clone(), key.epoch, beginning.start, feed).leased(lease);
         ownership.pause(state.all_paused || state.paused.contains(&partition));
-        let managed = Managed::new(ownership, topic_index, topic_id, self.planes.next_lane());
+        let mut managed = Managed::new(ownership, topic_index, self.planes.next_lane());
+        managed.topic_id = topic_id;
+        managed.leader_epoch = beginning.leader_epoch;
         self.events.emit(Event::Assigned { partition: partition.clone(), offset: beginning.start, reset });
         let opened = OffsetsMessage::Open { partition: partition.clone(), epoch: key.epoch, beginning };
         // A failed cast means that the offsets actor is gone, which its own end reports.
@@ -76,12 +78,14 @@ impl SupervisorActor {
         let Some(managed) = state.current(key).filter(|managed| !managed.is_stopped()) else { return };
         if let Err(error) = result {
             let partition = &key.partition;
-            let reason = format!("the start offset {} of {partition} cannot be committed: {error}", managed.ownership.start);
+            let reason =
+                format!("the start offset {} of {partition} cannot be committed: {error}", managed.ownership.start);
             return self.halt(myself, state, reason);
         }
-        let (start, feed, topic_id) = (managed.ownership.start, Arc::clone(&managed.ownership.feed), managed.topic_id);
+        let (start, feed) = (managed.ownership.start, Arc::clone(&managed.ownership.feed));
+        let (topic_id, leader_epoch) = (managed.topic_id, managed.leader_epoch);
         managed.answer_seeker(Ok(start));
-        self.ports.source.add(key.partition.clone(), topic_id, start, feed);
+        self.ports.source.add_at(key.partition.clone(), topic_id, start, leader_epoch, feed);
         self.start(myself, state, key);
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Managed {
     pub(super) ownership: Arc<Ownership>,
     pub(super) topic_index: usize,
     pub(super) topic_id: Option<uuid::Uuid>,
+    /// The leader epoch of the record below the start, where known.
+    pub(super) leader_epoch: Option<i32>,
     /// The number of its lane.
     pub(super) lane: usize,
     pub(super) incarnation: u64,
@@ -62,11 +64,12 @@ pub(super) struct Managed {
 pub(super) type Seeker = RpcReplyPort<Result<i64, SeekError>>;
 
 impl Managed {
-    pub(super) fn new(ownership: Ownership, topic_index: usize, topic_id: Option<uuid::Uuid>, lane: usize) -> Self {
+    pub(super) fn new(ownership: Ownership, topic_index: usize, lane: usize) -> Self {
         Self {
             ownership: Arc::new(ownership),
             topic_index,
-            topic_id,
+            topic_id: None,
+            leader_epoch: None,
             lane,
             incarnation: 0,
             phase: Phase::Opening,

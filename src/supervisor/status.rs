@@ -9,7 +9,8 @@ pub struct PartitionStatus {
     pub partition: TopicPartition,
     /// What it does.
     pub state: PartitionState,
-    /// The offset to be delivered next, or being delivered.
+    /// The offset to be delivered next, or being delivered. -1, as the two below, while it is being looked for where the
+    /// partition starts.
     pub position: i64,
     /// The offset below which everything is settled.
     pub watermark: i64,
@@ -32,7 +33,7 @@ pub struct PartitionStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartitionState {
-    /// Its start offset is being committed, or its first handler made.
+    /// Its start offset is being looked for or committed, or its first handler made.
     Starting,
     /// Records are delivered as they come.
     Running,

@@ -86,7 +86,7 @@ proptest! {
             let resolved = settings.resolve("group");
             prop_assert!(resolved.lease < resolved.session_timeout);
             prop_assert!(resolved.heartbeat_interval * 3 <= resolved.lease);
-            prop_assert!(millis(drain) + COMMIT <= resolved.rebalance_timeout);
+            prop_assert!(millis(drain) + COMMIT_TIMEOUT <= resolved.rebalance_timeout);
         }
     }
 }

@@ -31,10 +31,12 @@ pub(super) enum Step {
 }
 
 impl Holding {
-    /// Takes note of what the coordinator assigns. What is being given up goes on being so.
-    pub(super) fn aim(&mut self, target: Vec<(Uuid, Vec<i32>)>) {
+    /// Takes note of what the coordinator assigns, and says whether that is news. What is being given up goes on being so.
+    pub(super) fn aim(&mut self, target: Vec<(Uuid, Vec<i32>)>) -> bool {
         let named = target.into_iter().flat_map(|(id, partitions)| partitions.into_iter().map(move |p| (id, p)));
-        self.target = Some(named.collect());
+        let target: BTreeSet<Named> = named.collect();
+        let before = self.target.replace(target).unwrap_or_default();
+        self.target.as_ref() != Some(&before)
     }
 
     /// Plans the next step, and takes it as begun.
@@ -111,7 +113,7 @@ mod tests {
     const BILLS: Uuid = Uuid::from_u128(2);
 
     fn topics(known: &[(&str, Uuid)]) -> Topics {
-        let info = |id| TopicInfo { id: Some(id), partitions: 4 };
+        let info = |id| TopicInfo { id: Some(id), partitions: 4, subscribed: true };
         known.iter().map(|(name, id)| ((*name).to_owned(), info(*id))).collect()
     }
 

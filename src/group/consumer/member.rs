@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use rand::rngs::StdRng;
-use rand::{Rng, RngCore, SeedableRng};
+use rand::{RngCore, SeedableRng};
 use tokio::time::Instant;
 use uuid::Builder;
 
@@ -15,7 +15,7 @@ use crate::group::message::GroupNotice;
 use crate::group::settings::GroupSettings;
 
 /// The epoch that joins.
-const JOIN: i32 = 0;
+pub(super) const JOIN: i32 = 0;
 /// The epoch that leaves.
 const LEAVE: i32 = -1;
 /// The epoch by which a static member leaves that may come back.
@@ -25,28 +25,32 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A member of a group by KIP-848's protocol.
 pub(crate) struct ConsumerMember {
-    settings: GroupSettings,
-    random: StdRng,
-    stage: Stage,
+    pub(super) settings: GroupSettings,
+    pub(super) random: StdRng,
+    pub(super) stage: Stage,
     /// With the epoch of the last heartbeat that succeeded; [`JOIN`] outside of the group.
-    identity: MemberIdentity,
+    pub(super) identity: MemberIdentity,
     /// What the subscription comes to; empty before it was looked at.
-    topics: Topics,
-    holding: Holding,
-    told: Told,
-    under_way: Option<UnderWay>,
-    pace: Pace,
-    lease: Option<Instant>,
+    pub(super) topics: Topics,
+    pub(super) holding: Holding,
+    pub(super) told: Told,
+    pub(super) under_way: Option<UnderWay>,
+    pub(super) pace: Pace,
+    pub(super) lease: Option<Instant>,
+    /// When the first heartbeat was sent of those since the last one that succeeded.
+    pub(super) unconfirmed: Option<Instant>,
+    /// While the coordinator waits for partitions to be given up: when it takes everything.
+    pub(super) deadline: Option<Instant>,
     /// Whether the coordinator may have a member of this id: it was let in, or what became of its joining is unknown.
-    known: bool,
+    pub(super) known: bool,
     /// Whether the supervisor was told of the trouble that goes on.
-    troubled: bool,
+    pub(super) troubled: bool,
     /// What the supervisor was told last of the epoch and how many partitions there are.
-    announced: Option<(i32, usize)>,
+    pub(super) announced: Option<(i32, usize)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Not in the group.
     Outside,
     /// In the group.
@@ -60,13 +64,15 @@ enum Stage {
 }
 
 /// The one heartbeat that is not answered yet.
-struct UnderWay {
-    heartbeat: ConsumerHeartbeat,
-    sent: Instant,
+pub(super) struct UnderWay {
+    pub(super) heartbeat: ConsumerHeartbeat,
+    pub(super) sent: Instant,
     /// Whether the coordinator may have known this member before.
-    known: bool,
+    pub(super) known: bool,
+    /// Whether it left open that all was given up that was to be.
+    pub(super) giving_up: bool,
     /// Whether the membership was lost since, so that the answer says nothing any more.
-    stale: bool,
+    pub(super) stale: bool,
 }
 
 impl ConsumerMember {
@@ -88,6 +94,8 @@ impl ConsumerMember {
             under_way: None,
             pace: Pace::new(),
             lease: None,
+            unconfirmed: None,
+            deadline: None,
             known: false,
             troubled: false,
             announced: None,
@@ -100,157 +108,18 @@ impl ConsumerMember {
             return;
         }
         if self.holding.len() > 0 {
-            let lease = humantime::format_duration(self.settings.lease);
-            self.lose(now, format!("no heartbeat has succeeded for {lease}, the lease"), out);
+            let reason = if self.deadline.is_some_and(|deadline| now >= deadline) {
+                let timeout = humantime::format_duration(self.settings.rebalance_timeout);
+                format!("not everything that was to be given up was within {timeout}, the rebalance timeout")
+            } else {
+                let lease = humantime::format_duration(self.settings.lease);
+                format!("no heartbeat has succeeded for {lease}, the lease")
+            };
+            self.lose(now, reason, out);
         } else {
             self.lease = None;
             out.push(Effect::EndLease);
         }
-    }
-
-    fn answered(&mut self, now: Instant, result: Result<ConsumerHeartbeatAnswer, BrokerError>, out: &mut Vec<Effect>) {
-        let Some(under_way) = self.under_way.take() else { return };
-        let epoch = under_way.heartbeat.member.epoch;
-        let refused = result.as_ref().is_err_and(|error| error.code().is_some());
-        if epoch < JOIN {
-            // The coordinator has heard it, or knows of no such member.
-            self.known &= !(result.is_ok() || refused);
-            match (self.stage, result) {
-                (Stage::Leaving(_), _) => {
-                    self.stage = Stage::Over;
-                    out.push(Effect::Left);
-                }
-                (_, Err(error)) if self.known => self.retry(now, error.to_string(), out),
-                _ => {}
-            }
-            return;
-        }
-        if epoch == JOIN && refused {
-            self.known = under_way.known;
-        }
-        if under_way.stale || matches!(self.stage, Stage::Leaving(_) | Stage::Failed | Stage::Over) {
-            return;
-        }
-        match result {
-            Ok(answer) if answer.member_epoch > JOIN => self.succeeded(now, under_way, answer, out),
-            Ok(answer) => {
-                let epoch = answer.member_epoch;
-                let doing = format!("heartbeat of group {}", self.settings.group);
-                let error = BrokerError::Malformed { doing, cause: format!("the answer has the member epoch {epoch}") };
-                self.failed(now, &error, out);
-            }
-            Err(error) => self.failed(now, &error, out),
-        }
-    }
-
-    fn succeeded(&mut self, now: Instant, under_way: UnderWay, answer: ConsumerHeartbeatAnswer, out: &mut Vec<Effect>) {
-        let until = under_way.sent + self.settings.lease;
-        if until <= now {
-            // Too old to own anything by. What it changed, the next heartbeat is told again.
-            let after = humantime::format_duration(now - under_way.sent);
-            self.retry(now, format!("the coordinator took {after} to answer, longer than the lease"), out);
-            return;
-        }
-        self.lease = Some(until);
-        out.push(Effect::Lease(until));
-        let joined = self.stage != Stage::Member;
-        self.stage = Stage::Member;
-        self.troubled = false;
-        self.pace.succeeded(under_way.sent, answer.interval, joined);
-        self.told.succeeded(under_way.heartbeat);
-        let before = self.identity.clone();
-        if !answer.member_id.is_empty() {
-            self.identity.member_id = answer.member_id;
-        }
-        self.identity.epoch = answer.member_epoch;
-        if self.identity != before {
-            out.push(Effect::Notice(GroupNotice::Identity(Some(self.identity.clone()))));
-        }
-        if let Some(target) = answer.assignment {
-            self.holding.aim(target);
-        }
-        self.reconcile(out);
-    }
-
-    /// Takes the next step to what is assigned.
-    fn reconcile(&mut self, out: &mut Vec<Effect>) {
-        if self.stage != Stage::Member {
-            return;
-        }
-        match self.holding.step(&self.topics) {
-            Step::Rest => {}
-            Step::GiveUp(partitions) => out.push(Effect::Notice(GroupNotice::Revoked(partitions))),
-            Step::Take { partitions, unknown } => {
-                if !partitions.is_empty() {
-                    out.push(Effect::Notice(GroupNotice::Assigned(partitions)));
-                }
-                if unknown {
-                    out.push(Effect::LookAtTopics(Vec::new()));
-                }
-            }
-        }
-        let news = (self.identity.epoch, self.holding.len());
-        if !self.holding.is_giving_up() && self.announced != Some(news) {
-            self.announced = Some(news);
-            out.push(Effect::Notice(GroupNotice::Joined {
-                member: self.identity.clone(),
-                protocol: "consumer",
-                assignor: self.settings.server_assignor.clone().unwrap_or_default(),
-                partitions: news.1,
-            }));
-        }
-    }
-
-    fn failed(&mut self, now: Instant, error: &BrokerError, out: &mut Vec<Effect>) {
-        let joined = self.stage == Stage::Member;
-        match Verdict::of(&self.settings, joined, error) {
-            Verdict::Retry(text) => self.retry(now, text, out),
-            Verdict::Fenced { forgotten } => {
-                self.known &= !forgotten;
-                if joined {
-                    self.lose(now, error.to_string(), out);
-                } else {
-                    self.retry(now, error.to_string(), out);
-                }
-            }
-            Verdict::Fatal(text) => self.fail(now, text, out),
-        }
-    }
-
-    /// Another attempt after a pause, which tells everything again.
-    fn retry(&mut self, now: Instant, text: String, out: &mut Vec<Effect>) {
-        self.told = Told::default();
-        self.pace.failed(now, self.random.random());
-        if !std::mem::replace(&mut self.troubled, true) {
-            out.push(Effect::Notice(GroupNotice::Troubled(text)));
-        }
-    }
-
-    /// Nothing is this member's any more; it joins anew.
-    fn lose(&mut self, now: Instant, reason: String, out: &mut Vec<Effect>) {
-        self.lease = None;
-        out.push(Effect::EndLease);
-        let partitions = self.holding.lose();
-        if !partitions.is_empty() {
-            out.push(Effect::Notice(GroupNotice::Lost { partitions, reason }));
-        }
-        if self.identity.epoch != JOIN {
-            self.identity.epoch = JOIN;
-            out.push(Effect::Notice(GroupNotice::Identity(None)));
-        }
-        self.stage = Stage::Outside;
-        self.told = Told::default();
-        self.announced = None;
-        self.pace.lost(now, self.random.random());
-        if let Some(under_way) = &mut self.under_way {
-            under_way.stale = true;
-        }
-    }
-
-    fn fail(&mut self, now: Instant, text: String, out: &mut Vec<Effect>) {
-        self.lose(now, text.clone(), out);
-        self.stage = Stage::Failed;
-        out.push(Effect::Notice(GroupNotice::Failed(text)));
     }
 
     fn commit_refused(&mut self, now: Instant, code: ErrorCode, out: &mut Vec<Effect>) {
@@ -324,7 +193,9 @@ impl ConsumerMember {
         let known = self.known;
         self.known |= epoch == JOIN;
         self.pace.sent(now);
-        self.under_way = Some(UnderWay { heartbeat: heartbeat.clone(), sent: now, known, stale: false });
+        self.unconfirmed.get_or_insert(now);
+        let giving_up = self.holding.is_giving_up();
+        self.under_way = Some(UnderWay { heartbeat: heartbeat.clone(), sent: now, known, giving_up, stale: false });
         out.push(Effect::Send(Request::ConsumerHeartbeat(heartbeat)));
     }
 }
@@ -334,7 +205,8 @@ impl Machine for ConsumerMember {
         let mut out = Vec::new();
         self.heed_lease(now, &mut out);
         match input {
-            Input::Topics(topics) => {
+            Input::Topics(mut topics) => {
+                topics.retain(|_, topic| topic.subscribed);
                 self.topics = topics;
                 self.reconcile(&mut out);
             }

@@ -36,6 +36,12 @@ impl Told {
         heartbeat
     }
 
+    /// What is owned is to be told again, be it the same: the coordinator waits to hear that something it took back is given up,
+    /// which may have been something that was never taken.
+    pub(super) fn tell_owned_again(&mut self) {
+        self.owned = None;
+    }
+
     /// Takes note of a heartbeat that succeeded.
     pub(super) fn succeeded(&mut self, heartbeat: ConsumerHeartbeat) {
         self.topics = heartbeat.topics.or(self.topics.take());
