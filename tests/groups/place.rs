@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// Removes a broker of the trial's own.
-    pub(crate) async fn wipe(self) {
+    pub(crate) async fn wipe(&self) {
         if let Self::Own { port, .. } = self {
             script("kafka", &["wipe", &format!("{port}")]).await;
         }

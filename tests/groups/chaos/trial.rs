@@ -7,6 +7,7 @@ use bezoar::dead_letter::DeadLetter;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::check::{Facts, Findings, check, history};
@@ -28,7 +29,9 @@ const FEWEST: usize = 2;
 
 struct Trial {
     seed: u64,
-    place: Place,
+    place: Arc<Place>,
+    /// The crash of the broker that is under way.
+    crash: Option<JoinHandle<()>>,
     client: Arc<Client>,
     topic: String,
     group: String,
@@ -104,7 +107,8 @@ impl Trial {
             seed,
         };
         let instances = Instances::new(setting, journal.clone(), &mut random);
-        Some(Self { seed, place, client: Arc::new(client), topic, group, folder, journal, random, instances })
+        let (place, client) = (Arc::new(place), Arc::new(client));
+        Some(Self { seed, place, crash: None, client, topic, group, folder, journal, random, instances })
     }
 
     fn told(&self) -> String {
@@ -192,10 +196,14 @@ impl Trial {
                 }
             }
             Act::Crash => {
-                if self.place.is_ours() {
-                    self.journal.tell("the broker goes down");
-                    self.place.crash().await;
-                    self.journal.tell("the broker is back");
+                if self.place.is_ours() && self.crash.as_ref().is_none_or(JoinHandle::is_finished) {
+                    let (place, journal) = (Arc::clone(&self.place), self.journal.clone());
+                    // Meanwhile the rest goes on.
+                    self.crash = Some(tokio::spawn(async move {
+                        journal.tell("the broker goes down");
+                        place.crash().await;
+                        journal.tell("the broker is back");
+                    }));
                 }
             }
         }
@@ -226,6 +234,9 @@ impl Trial {
     /// Waits until everything in the logs is committed; where they end.
     async fn settle(&mut self) -> Result<Vec<i64>, String> {
         self.instances.go_on(None).await;
+        if let Some(crash) = self.crash.take() {
+            crash.await.map_err(|error| format!("the broker does not come back: {error}"))?;
+        }
         let mut ends = Vec::new();
         for partition in 0..PARTITIONS {
             ends.push(self.client.end(&self.topic, partition).await.ok_or("the broker is away in the end")?);
