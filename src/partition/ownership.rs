@@ -343,7 +343,7 @@ mod tests {
     #[tokio::test]
     async fn dead_letters_of_a_lost_ownership_are_not_waited_for() {
         let ownership = ownership();
-        ownership.dead_letter_sent();
+        ownership.dead_letters_sent(1);
         ownership.lose();
         ownership.all_acknowledged().await;
     }
