@@ -39,7 +39,8 @@ pub use description::{
 pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
 pub use membership::{
-    ConsumerHeartbeat, ConsumerHeartbeatAnswer, JoinAnswer, JoinGroup, JoinedMember, MemberIdentity, Membership, SyncGroup,
+    ConsumerHeartbeat, ConsumerHeartbeatAnswer, JoinAnswer, JoinGroup, JoinedMember, MemberIdentity, Membership,
+    SyncGroup,
 };
 pub use model::{
     CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
