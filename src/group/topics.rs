@@ -27,7 +27,7 @@ impl Subscription {
     }
 
     /// Whether a topic that was not asked for by name is consumed.
-    fn matches(&self, topic: &str) -> bool {
+    pub(crate) fn matches(&self, topic: &str) -> bool {
         let matched = self.patterns.iter().any(|pattern| pattern.is_match(topic));
         matched && !topic.starts_with("__") && !is_own(topic) && !(self.excluded)(topic)
     }

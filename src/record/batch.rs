@@ -198,12 +198,9 @@ impl Record {
     }
 
     /// Its headers as owned slices of the shared buffer, without copying.
-    pub(crate) fn owned_headers(&self) -> Vec<Header> {
+    pub(crate) fn owned_headers(&self) -> impl Iterator<Item = Header> + '_ {
         let slice = |bytes: &[u8]| self.data.buffer.slice_ref(bytes);
-        self.headers()
-            .iter()
-            .map(|header| Header { name: slice(header.name), value: header.value.map(slice) })
-            .collect()
+        self.headers().iter().map(move |header| Header { name: slice(header.name), value: header.value.map(slice) })
     }
 
     /// What identifies it for good.

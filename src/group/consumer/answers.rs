@@ -74,7 +74,9 @@ impl ConsumerMember {
         let joined = self.stage != Stage::Member;
         self.stage = Stage::Member;
         self.troubled = false;
-        self.pace.succeeded(under_way.sent, answer.interval, joined);
+        // More often than the broker wants where the lease would run out in between, or after the loss of one.
+        let interval = answer.interval.min(self.settings.lease / 3);
+        self.pace.succeeded(under_way.sent, interval, joined);
         self.told.succeeded(under_way.heartbeat);
         let before = self.identity.clone();
         if !answer.member_id.is_empty() {
