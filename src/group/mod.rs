@@ -17,6 +17,7 @@ mod message;
 mod protocol;
 mod request;
 mod settings;
+mod timer;
 mod topics;
 
 pub(crate) use actor::GroupActor;
