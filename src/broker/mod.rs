@@ -141,6 +141,19 @@ pub trait Source: Send + Sync + 'static {
     /// reports [`SourceProblem::TopicRecreated`] when it changes.
     fn add(&self, partition: TopicPartition, topic_id: Option<Uuid>, offset: i64, feed: Arc<Feed>);
 
+    /// Like [`add`](Self::add), with the leader epoch of the last record below `offset`, as it was committed: where the log
+    /// was cut back since, the source reports [`SourceProblem::LogTruncated`]. By default the epoch is not looked at.
+    fn add_at(
+        &self,
+        partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        offset: i64,
+        _leader_epoch: Option<i32>,
+        feed: Arc<Feed>,
+    ) {
+        self.add(partition, topic_id, offset, feed);
+    }
+
     /// Stops reading `partition`; its feed gets nothing more.
     fn remove(&self, partition: &TopicPartition);
 }

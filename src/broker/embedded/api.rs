@@ -84,6 +84,14 @@ served! {
     OffsetFetch = 9, 1..=9, OffsetFetchRequest, offset_fetch;
     /// Asks which broker coordinates a group or a transaction.
     FindCoordinator = 10, 0..=6, FindCoordinatorRequest, find_coordinator;
+    /// Joins a group by the classic protocol.
+    JoinGroup = 11, 0..=9, JoinGroupRequest, join_group;
+    /// Keeps a member of a classic group alive.
+    Heartbeat = 12, 0..=4, HeartbeatRequest, heartbeat;
+    /// Leaves a classic group.
+    LeaveGroup = 13, 0..=5, LeaveGroupRequest, leave_group;
+    /// Brings or asks for the assignment of a classic group.
+    SyncGroup = 14, 0..=5, SyncGroupRequest, sync_group;
     /// Describes groups.
     DescribeGroups = 15, 0..=6, DescribeGroupsRequest, describe_groups;
     /// Lists groups.
@@ -118,6 +126,8 @@ served! {
     DeleteGroups = 42, 0..=2, DeleteGroupsRequest, delete_groups;
     /// Changes entries of topics' configuration.
     IncrementalAlterConfigs = 44, 0..=1, IncrementalAlterConfigsRequest, incremental_alter_configs;
+    /// Deletes a group's committed offsets.
+    OffsetDelete = 47, 0..=0, OffsetDeleteRequest, offset_delete;
     /// Asks for the cluster's id, controller and brokers.
     DescribeCluster = 60, 0..=2, DescribeClusterRequest, describe_cluster;
     /// Asks for topics and partitions, in parts.

@@ -176,19 +176,19 @@ impl Broker {
         self.server.with(|core, _| Some(core.state.topics.get(topic)?.log(partition)?.end()))
     }
 
-    /// The names of all groups that have committed offsets, in order.
+    /// The names of all groups that have members or committed offsets, or had members before, in order.
     pub fn groups(&self) -> Vec<String> {
-        self.server.with(|core, _| core.state.groups.ids().map(str::to_owned).collect())
+        self.server.with(|core, _| core.state.groups.iter().map(|(id, _)| id.to_owned()).collect())
     }
 
     /// The offset that a group has committed for a partition.
     pub fn committed(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
-        self.server.with(|core, _| Some(core.state.groups.get(group)?.committed(topic, partition)?.offset))
+        self.server.with(|core, _| Some(core.state.groups.get(group)?.offsets.get(topic, partition)?.offset))
     }
 
     /// The metadata text beside the offset that a group has committed for a partition.
     pub fn committed_metadata(&self, group: &str, topic: &str, partition: i32) -> Option<String> {
-        self.server.with(|core, _| Some(core.state.groups.get(group)?.committed(topic, partition)?.metadata.clone()))
+        self.server.with(|core, _| Some(core.state.groups.get(group)?.offsets.get(topic, partition)?.metadata.clone()))
     }
 }
 

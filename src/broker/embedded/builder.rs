@@ -1,10 +1,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use super::broker::Broker;
 use super::core::Core;
 use super::error::EmbeddedError;
+use super::groups::GroupSettings;
 use super::server::Server;
 use super::state::{Settings, State};
 
@@ -18,6 +20,7 @@ pub struct BrokerBuilder {
     auto_create_topics: bool,
     max_request_bytes: usize,
     fetch_sessions: usize,
+    groups: GroupSettings,
 }
 
 impl BrokerBuilder {
@@ -29,6 +32,7 @@ impl BrokerBuilder {
             auto_create_topics: false,
             max_request_bytes: 100 << 20,
             fetch_sessions: 1_000,
+            groups: GroupSettings::default(),
         }
     }
 
@@ -78,6 +82,42 @@ impl BrokerBuilder {
         self
     }
 
+    /// The shortest session timeout that members of classic groups may ask for; shorter ones are refused with
+    /// INVALID_SESSION_TIMEOUT. Default 1 s, which is less than Kafka's 6 s (`group.min.session.timeout.ms`) so that
+    /// tests need not wait as long. The longest is 30 minutes, as in Kafka.
+    pub fn min_session_timeout(mut self, timeout: Duration) -> Self {
+        self.groups.shortest_session = timeout;
+        self
+    }
+
+    /// How long a classic group that was empty waits for more members after its first. Default none, unlike Kafka's 3 s
+    /// (`group.initial.rebalance.delay.ms`): tests need not wait, and a second member costs a second rebalance.
+    pub fn initial_rebalance_delay(mut self, delay: Duration) -> Self {
+        self.groups.initial_delay = delay;
+        self
+    }
+
+    /// The most members of a group, by either protocol; further ones are refused with GROUP_MAX_SIZE_REACHED. Default
+    /// no limit (`group.max.size`).
+    pub fn max_group_size(mut self, members: usize) -> Self {
+        self.groups.most_members = members;
+        self
+    }
+
+    /// How soon members by the protocol of KIP-848 are told to send their next heartbeat. Default 5 s, as in Kafka
+    /// (`group.consumer.heartbeat.interval.ms`). Sub-millisecond parts are not told.
+    pub fn consumer_heartbeat_interval(mut self, interval: Duration) -> Self {
+        self.groups.heartbeat_interval = interval;
+        self
+    }
+
+    /// How long the broker waits for a heartbeat of a member by the protocol of KIP-848 before it gives the member up;
+    /// members are not told. Default 45 s, as in Kafka (`group.consumer.session.timeout.ms`).
+    pub fn consumer_session_timeout(mut self, timeout: Duration) -> Self {
+        self.groups.consumer_session = timeout;
+        self
+    }
+
     /// Starts the broker on the runtime of the caller.
     ///
     /// # Errors
@@ -96,6 +136,7 @@ impl BrokerBuilder {
             default_partitions: self.default_partitions,
             auto_create_topics: self.auto_create_topics,
             fetch_sessions: self.fetch_sessions,
+            groups: self.groups,
         };
         let core = Core::new(State::new(settings, rand::random()));
         Ok(Broker::new(Server::start(core, listener, self.max_request_bytes), address))

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::api::Api;
 use super::core::{ConnectionId, Core, Input, Outcome};
 use super::request::Request;
-use super::samples::{CORRELATION, NOW, begin_transaction, core, sample};
+use super::samples::{CORRELATION, NOW, begin_transaction, core, join_group, sample};
 
 /// What the core makes of one frame: the answer without its length, or `None` where it closes the connection.
 fn answer(core: &mut Core, frame: Bytes) -> Option<Bytes> {
@@ -55,11 +55,17 @@ fn every_version_is_answered_without_an_error() {
     for (api, version) in every_version() {
         let (mut core, id) = core();
         // Something to describe and to delete.
-        if matches!(api, Api::DescribeGroups | Api::DeleteGroups | Api::ListGroups | Api::OffsetFetch) {
+        if matches!(
+            api,
+            Api::DescribeGroups | Api::DeleteGroups | Api::ListGroups | Api::OffsetFetch | Api::OffsetDelete
+        ) {
             answer(&mut core, sample(Api::OffsetCommit, 9, id)).unwrap();
         }
         if matches!(api, Api::AddPartitionsToTxn | Api::AddOffsetsToTxn | Api::EndTxn | Api::TxnOffsetCommit) {
             begin_transaction(&mut core);
+        }
+        if matches!(api, Api::SyncGroup | Api::Heartbeat | Api::LeaveGroup) {
+            join_group(&mut core);
         }
         let mut bytes = answer(&mut core, sample(api, version, id)).unwrap_or_else(|| panic!("{api} {version}"));
         let text = decode_answer!(api, version, &mut bytes,
@@ -75,10 +81,16 @@ fn every_version_is_answered_without_an_error() {
             IncrementalAlterConfigs => IncrementalAlterConfigsResponse,
             AddPartitionsToTxn => AddPartitionsToTxnResponse, AddOffsetsToTxn => AddOffsetsToTxnResponse,
             EndTxn => EndTxnResponse, TxnOffsetCommit => TxnOffsetCommitResponse,
-            DescribeTopicPartitions => DescribeTopicPartitionsResponse,
+            DescribeTopicPartitions => DescribeTopicPartitionsResponse, OffsetDelete => OffsetDeleteResponse,
+            JoinGroup => JoinGroupResponse, SyncGroup => SyncGroupResponse, Heartbeat => HeartbeatResponse,
+            LeaveGroup => LeaveGroupResponse,
         );
         assert!(bytes.is_empty(), "{api} {version}: bytes after the answer");
-        let expected_errors = usize::from(api == Api::DeleteTopics); // one of its topics does not exist
+        let expected_errors = match api {
+            Api::DeleteTopics => 1,              // one of its topics does not exist
+            Api::JoinGroup if version == 4 => 1, // a new member is told its id
+            _ => 0,
+        };
         let errors = text.matches("error_code: ").count() - text.matches("error_code: 0").count();
         assert_eq!(errors, expected_errors, "{api} {version}: {text}");
     }

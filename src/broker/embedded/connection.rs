@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
+use kafka_protocol::protocol::StrBytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::oneshot;
 
@@ -27,18 +28,21 @@ impl Drop for Farewell {
 }
 
 /// Serves one connection: reads a request, has it served, writes the answer, and only then looks at the next.
-pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut stream: S) {
+/// `host` is what the client's address is told to be.
+pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(shared: Arc<Shared>, mut stream: S, host: String) {
+    let host = StrBytes::from_string(host);
     let id = shared.new_connection();
     let _farewell = Farewell { shared: Arc::clone(&shared), id };
     let mut buffer = BytesMut::new();
     while let Some(frame) = read_frame(&mut stream, &mut buffer, shared.max_request_bytes).await {
-        let request = match Request::decode(frame) {
+        let mut request = match Request::decode(frame) {
             Ok(request) => request,
             Err(error) => {
                 tracing::debug!(%error, "embedded broker closes a connection");
                 return;
             }
         };
+        request.client.host = host.clone();
         let (asked, mut outcome) = oneshot::channel();
         shared.step(Input::Request(id, Box::new(request)), Some((id, asked)));
         let outcome = loop {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::api::{Api, Body};
+use super::api::Api;
 use super::apis::{self, fetch::Wait};
 use super::fault::{Errors, Faults, Plan};
-use super::reply::Reply;
+use super::groups::{Client, Ticket};
+use super::perform::Pause;
 use super::request::Request;
 use super::sessions::Context;
 use super::state::State;
@@ -65,6 +66,7 @@ pub(crate) struct Effects {
 pub(crate) struct Call<'a> {
     pub(crate) version: i16,
     pub(crate) now: Now,
+    pub(crate) client: &'a Client,
     pub(crate) errors: &'a Errors,
 }
 
@@ -78,21 +80,31 @@ pub(crate) struct Core {
     held: Vec<Waiting>,
     /// Fetches that wait for data.
     parked: Vec<Waiting>,
+    /// Requests of group members that wait for other members.
+    gathering: HashMap<Ticket, Waiting>,
 }
 
+/// A request that is under way.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
     until: Duration,
     connection: ConnectionId,
-    request: Box<Request>,
-    plan: Plan,
+    pub(super) request: Box<Request>,
+    pub(super) plan: Plan,
     /// What a fetch is about, once it has begun.
-    fetch: Option<Context>,
+    pub(super) fetch: Option<Context>,
 }
 
 impl Core {
     pub(crate) fn new(state: State) -> Self {
-        Self { state, faults: Faults::default(), counts: HashMap::new(), held: Vec::new(), parked: Vec::new() }
+        Self {
+            state,
+            faults: Faults::default(),
+            counts: HashMap::new(),
+            held: Vec::new(),
+            parked: Vec::new(),
+            gathering: HashMap::new(),
+        }
     }
 
     /// How many requests of a kind have arrived.
@@ -104,11 +116,14 @@ impl Core {
     pub(crate) fn step(&mut self, now: Now, input: Input) -> Effects {
         let mut effects = Effects::default();
         self.state.expire_transactions(now);
+        self.state.groups.advance(now.elapsed);
         match input {
             Input::Request(connection, request) => self.admit(now, connection, request, &mut effects),
             Input::Closed(connection) => {
                 self.held.retain(|waiting| waiting.connection != connection);
                 self.parked.retain(|waiting| waiting.connection != connection);
+                // The members stay, until their sessions end.
+                self.gathering.retain(|_, waiting| waiting.connection != connection);
             }
             Input::Tick => {}
         }
@@ -118,8 +133,10 @@ impl Core {
             self.run(now, waiting, &mut effects);
         }
         self.wake_parked(now, &mut effects);
+        self.answer_members(&mut effects);
         let waiting = self.held.iter().chain(&self.parked).map(|waiting| waiting.until);
-        effects.wake_at = waiting.chain(self.state.transactions.next_expiry()).min();
+        let deadlines = self.state.transactions.next_expiry().into_iter().chain(self.state.groups.next_deadline());
+        effects.wake_at = waiting.chain(deadlines).min();
         effects
     }
 
@@ -148,7 +165,10 @@ impl Core {
         }
         match self.perform(now, &mut waiting, Wait::Allowed) {
             Ok(outcome) => effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome))),
-            Err(longest) => {
+            Err(Pause::ForMembers(ticket)) => {
+                self.gathering.insert(ticket, waiting);
+            }
+            Err(Pause::ForData(longest)) => {
                 waiting.until = now.elapsed.saturating_add(longest);
                 self.parked.push(waiting);
             }
@@ -173,53 +193,14 @@ impl Core {
         }
     }
 
-    /// Serves a request; a fetch without enough data says how long it wants to wait.
-    fn perform(&mut self, now: Now, waiting: &mut Waiting, wait: Wait) -> Result<Outcome, Duration> {
-        let Waiting { request, plan, fetch, .. } = waiting;
-        let touched =
-            if self.faults.concern(request.api) { apis::touched(&request.body, &self.state) } else { Vec::new() };
-        let state = &mut self.state;
-        let mut reply = Reply::new(&mut self.faults, request, touched);
-        let call = Call { version: request.version, now, errors: &plan.errors };
-        Ok(match &request.body {
-            Body::Produce(body) => match apis::produce::handle(state, &call, body) {
-                apis::produce::Done::Answer(answer) => reply.send(answer),
-                apis::produce::Done::Silence => Outcome::Silence,
-                apis::produce::Done::Close => Outcome::Close,
-            },
-            Body::Fetch(body) => {
-                let context = fetch.get_or_insert_with(|| apis::fetch::begin(state, &call, body));
-                reply.send_fetched(apis::fetch::handle(state, &call, body, context, wait)?)
-            }
-            Body::ListOffsets(body) => reply.send(apis::list_offsets::handle(state, &call, body)),
-            Body::Metadata(body) => reply.send(apis::metadata::handle(state, &call, body)),
-            Body::OffsetCommit(body) => reply.send(apis::offset_commit::handle(state, &call, body)),
-            Body::OffsetFetch(body) => reply.send(apis::offset_fetch::handle(state, &call, body)),
-            Body::FindCoordinator(body) => reply.send(apis::find_coordinator::handle(state, &call, body)),
-            Body::DescribeGroups(body) => reply.send(apis::describe_groups::handle(state, &call, body)),
-            Body::ListGroups(body) => reply.send(apis::list_groups::handle(state, &call, body)),
-            Body::ApiVersions(body) => reply.send(apis::api_versions::handle(&call, body)),
-            Body::CreateTopics(body) => reply.send(apis::create_topics::handle(state, &call, body)),
-            Body::DeleteTopics(body) => reply.send(apis::delete_topics::handle(state, &call, body)),
-            Body::DeleteRecords(body) => reply.send(apis::delete_records::handle(state, &call, body)),
-            Body::InitProducerId(body) => reply.send(apis::init_producer_id::handle(state, &call, body)),
-            Body::DescribeConfigs(body) => reply.send(apis::describe_configs::handle(state, &call, body)),
-            Body::DeleteGroups(body) => reply.send(apis::delete_groups::handle(state, &call, body)),
-            Body::AddPartitionsToTxn(body) => reply.send(apis::add_partitions_to_txn::handle(state, &call, body)),
-            Body::AddOffsetsToTxn(body) => reply.send(apis::add_offsets_to_txn::handle(state, &call, body)),
-            Body::EndTxn(body) => reply.send(apis::end_txn::handle(state, &call, body)),
-            Body::TxnOffsetCommit(body) => reply.send(apis::txn_offset_commit::handle(state, &call, body)),
-            Body::OffsetForLeaderEpoch(body) => reply.send(apis::offset_for_leader_epoch::handle(state, &call, body)),
-            Body::AlterConfigs(body) => reply.send(apis::alter_configs::handle(state, &call, body)),
-            Body::CreatePartitions(body) => reply.send(apis::create_partitions::handle(state, &call, body)),
-            Body::IncrementalAlterConfigs(body) => {
-                reply.send(apis::incremental_alter_configs::handle(state, &call, body))
-            }
-            Body::DescribeCluster(body) => reply.send(apis::describe_cluster::handle(state, &call, body)),
-            Body::DescribeTopicPartitions(body) => {
-                reply.send(apis::describe_topic_partitions::handle(state, &call, body))
-            }
-        })
+    /// Answers requests of members that waited for others.
+    fn answer_members(&mut self, effects: &mut Effects) {
+        for (ticket, answer) in self.state.groups.take_answers() {
+            // None where its connection has ended.
+            let Some(waiting) = self.gathering.remove(&ticket) else { continue };
+            let outcome = self.answer_member(&waiting, answer);
+            effects.outcomes.push((waiting.connection, waiting.plan.after_effect(outcome)));
+        }
     }
 }
 
@@ -234,6 +215,7 @@ mod tests {
     use kafka_protocol::messages::FetchRequest;
     use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 
+    use super::super::api::Body;
     use super::super::fault::Fault;
     use super::super::samples;
     use super::*;
@@ -253,7 +235,13 @@ mod tests {
             .with_max_bytes(1_000)
             .with_min_bytes(1)
             .with_max_wait_ms(30_000);
-        let request = Request { api: Api::Fetch, version: 12, correlation_id: 1, body: Body::Fetch(body) };
+        let request = Request {
+            api: Api::Fetch,
+            version: 12,
+            correlation_id: 1,
+            client: Client::default(),
+            body: Body::Fetch(body),
+        };
         Input::Request(CONNECTION, Box::new(request))
     }
 

@@ -3,6 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::core::{ConnectionId, Core, Input, Now};
+use super::groups::GroupSettings;
 use super::request::Request;
 use super::state::{Creation, Settings, State};
 
@@ -17,6 +18,7 @@ pub fn fuzz_frame(frame: &[u8]) -> bool {
         default_partitions: 1,
         auto_create_topics: true,
         fetch_sessions: 10,
+        groups: GroupSettings::default(),
     };
     let mut state = State::new(settings, 0);
     let creation = Creation { name: "orders".to_owned(), partitions: 1, replication: 1, configs: Vec::new() };

@@ -2,8 +2,8 @@
 //!
 //! It speaks the real protocol on a loopback port, so every Kafka client can talk to it, and keeps its records in
 //! memory as the raw batches that came. Nothing is deleted by age or size or compacted but at a test's word
-//! ([`Broker::set_log_start`], [`Broker::compact`]), there is one broker, and there are so far no group members; offsets
-//! of groups can be committed and read. Transactions are those of Kafka 3 (KIP-890 leaves them to older brokers).
+//! ([`Broker::set_log_start`], [`Broker::compact`]), and there is one broker. Transactions are those of Kafka 3 (KIP-890
+//! leaves them to older brokers).
 //!
 //! ```
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,6 +42,8 @@ mod fault;
 mod fuzz;
 mod groups;
 mod log;
+mod members;
+mod perform;
 mod reply;
 mod request;
 #[cfg(test)]
@@ -61,3 +63,4 @@ pub use error::EmbeddedError;
 pub use fault::{Fault, FaultOn, Injected};
 #[doc(hidden)]
 pub use fuzz::fuzz_frame;
+pub use members::GroupMember;

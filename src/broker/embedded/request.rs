@@ -2,9 +2,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::{ApiVersionsRequest, RequestHeader, ResponseHeader};
-use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
 
 use super::api::{Api, Body};
+use super::groups::Client;
 use super::shape::HEADER;
 
 /// A decoded request.
@@ -13,6 +14,7 @@ pub(crate) struct Request {
     pub(crate) api: Api,
     pub(crate) version: i16,
     pub(crate) correlation_id: i32,
+    pub(crate) client: Client,
     pub(crate) body: Body,
 }
 
@@ -30,7 +32,7 @@ pub(crate) enum BadRequest {
 }
 
 impl Request {
-    /// Decodes a frame, without the length before it.
+    /// Decodes a frame, without the length before it; where it came from is for the caller to fill in.
     ///
     /// An ApiVersions request of a version from the future is understood as far as its header, since its answer
     /// (UNSUPPORTED_VERSION and what is served) is how clients find a version that both know.
@@ -43,15 +45,16 @@ impl Request {
         if !api.versions().contains(&version) {
             if api == Api::ApiVersions {
                 let body = Body::ApiVersions(ApiVersionsRequest::default());
-                return Ok(Self { api, version, correlation_id, body });
+                return Ok(Self { api, version, correlation_id, client: Client::default(), body });
             }
             return Err(BadRequest::UnsupportedVersion { api, version });
         }
         // The decoder returns errors for all that we know of; a panic must not take the broker along all the same.
-        let body = catch_unwind(AssertUnwindSafe(|| decode_body(api, version, frame)))
+        let (client_id, body) = catch_unwind(AssertUnwindSafe(|| decode_body(api, version, frame)))
             .unwrap_or_else(|_| Err("the decoder panicked".to_owned()))
             .map_err(|cause| BadRequest::Malformed { api, version, cause })?;
-        Ok(Self { api, version, correlation_id, body })
+        let client = Client { id: client_id, ..Client::default() };
+        Ok(Self { api, version, correlation_id, client, body })
     }
 
     /// The version that the answer is written in: 0 where the one asked for is not served.
@@ -60,16 +63,19 @@ impl Request {
     }
 }
 
-fn decode_body(api: Api, version: i16, mut frame: Bytes) -> Result<Body, String> {
+fn decode_body(api: Api, version: i16, mut frame: Bytes) -> Result<(StrBytes, Body), String> {
     let header_version = api.header_version(version);
     if !HEADER.fits(&frame, header_version) {
         return Err("lengths of the header do not fit the frame".to_owned());
     }
-    RequestHeader::decode(&mut frame, header_version).map_err(|error| format!("header: {error}"))?;
+    let header = RequestHeader::decode(&mut frame, header_version).map_err(|error| format!("header: {error}"))?;
     if !api.shape().fits(&frame, version) {
         return Err("lengths do not fit the frame".to_owned());
     }
-    api.decode(&mut frame, version)
+    let body = api.decode(&mut frame, version)?;
+    // A copy: the id may be kept for longer than the frame should be.
+    let client_id = header.client_id.as_ref().map_or_else(String::new, |id| id.as_str().to_owned());
+    Ok((StrBytes::from_string(client_id), body))
 }
 
 /// Encodes an answer with the length before it.

@@ -1,6 +1,7 @@
 //! The I/O around the core: a listener, a timer, and a task per connection.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -181,12 +182,13 @@ async fn serve(shared: Arc<Shared>, listener: TcpListener, mut commands: mpsc::U
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            stream = accept(listener.as_ref()) => {
-                connections.spawn(converse(Arc::clone(&shared), stream));
+            (stream, from) = accept(listener.as_ref()) => {
+                // As Kafka writes it.
+                connections.spawn(converse(Arc::clone(&shared), stream, format!("/{}", from.ip())));
             }
             command = commands.recv() => match command {
                 Some(Command::Connect(stream)) if listener.is_some() => {
-                    connections.spawn(converse(Arc::clone(&shared), stream));
+                    connections.spawn(converse(Arc::clone(&shared), stream, "/pipe".to_owned()));
                 }
                 // Dropped, the pipe tells the client what a refused connection would.
                 Some(Command::Connect(_)) => {}
@@ -209,14 +211,14 @@ async fn serve(shared: Arc<Shared>, listener: TcpListener, mut commands: mpsc::U
 }
 
 /// The next connection; waits for ever without a listener.
-async fn accept(listener: Option<&TcpListener>) -> TcpStream {
+async fn accept(listener: Option<&TcpListener>) -> (TcpStream, SocketAddr) {
     let Some(listener) = listener else { return std::future::pending().await };
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
                 // Without it, small answers wait for the client's delayed acknowledgement.
                 let _ = stream.set_nodelay(true);
-                return stream;
+                return (stream, from);
             }
             Err(error) => {
                 // Out of descriptors, most likely; connections that end free some.

@@ -8,7 +8,7 @@ use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
 use super::configs::Configs;
-use super::groups::Groups;
+use super::groups::{GroupSettings, Groups};
 use super::log::Log;
 use super::sessions::Sessions;
 use super::topics::{Topic, Topics};
@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) auto_create_topics: bool,
     /// The most fetch sessions kept at a time.
     pub(crate) fetch_sessions: usize,
+    pub(crate) groups: GroupSettings,
 }
 
 /// All that the broker holds, apart from requests in flight.
@@ -78,10 +79,10 @@ impl State {
         let cluster_id = StrBytes::from_string(random_uuid(&mut random).simple().to_string());
         Self {
             sessions: Sessions::new(settings.fetch_sessions),
+            groups: Groups::new(settings.groups.clone()),
             settings,
             cluster_id,
             topics: Topics::default(),
-            groups: Groups::default(),
             transactions: Transactions::default(),
             next_producer_id: 1_000,
             random,
@@ -105,6 +106,11 @@ impl State {
         self.next_producer_id - 1
     }
 
+    /// An id that nobody has.
+    pub(crate) fn new_uuid(&mut self) -> Uuid {
+        random_uuid(&mut self.random)
+    }
+
     /// Checks a topic that is to be created and builds it, without adding it.
     pub(crate) fn build_topic(&mut self, creation: Creation) -> Result<Topic, Refused> {
         let Creation { name, partitions, replication, configs } = creation;
@@ -123,7 +129,7 @@ impl State {
             return Err(Refused::new(ResponseError::InvalidReplicationFactor, message));
         }
         let configs = Configs::new(configs)?;
-        let id = random_uuid(&mut self.random);
+        let id = self.new_uuid();
         let partitions = (0..partitions).map(|_| Log::default()).collect();
         Ok(Topic { name: name.into(), id, configs, partitions })
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -26,6 +26,18 @@ pub(super) enum Purpose {
     Fetch,
     /// Records to be produced.
     Produce,
+    /// Heartbeats of groups' members, which nothing may keep waiting.
+    Group,
+    /// Joining groups, which waits for other members. Each call under way has a connection of its own, by number: where
+    /// two members of a group shared one, each would wait for the other.
+    Join(usize),
+}
+
+impl Purpose {
+    /// Whether something is changed over it that depends on which cluster it leads to.
+    fn is_checked(self) -> bool {
+        matches!(self, Self::Control | Self::Group | Self::Join(_))
+    }
 }
 
 /// The brokers of a cluster: where they are, and one connection for each purpose to each that is in use.
@@ -50,6 +62,8 @@ struct State {
     brokers: HashMap<i32, String>,
     /// Coordinators' addresses by group.
     coordinators: HashMap<String, String>,
+    /// Which of the connections for joining are in use.
+    joining: BTreeSet<usize>,
 }
 
 impl Cluster {
@@ -77,7 +91,7 @@ impl Cluster {
         for (index, address) in addresses.iter().enumerate() {
             // One address that swallows packets must not use up the time of those after it.
             let share = call.time_left() / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-            match timeout(share, self.link(address, Purpose::Control).ready()).await {
+            match timeout(share, self.link(address, Purpose::Control, self.settings.connect_timeout).ready()).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(NoConnection::ForNow(cause))) => causes.push(format!("{address}: {cause}")),
                 Ok(Err(NoConnection::ForGood(error))) => {
@@ -139,7 +153,12 @@ impl Cluster {
         purpose: Purpose,
         call: &Call,
     ) -> Result<Arc<Connection>, BrokerError> {
-        let waiting = self.link(address, purpose).ready();
+        // An attempt that outlived the heartbeat it is for would hold up the next one, which may fare better.
+        let within = match purpose {
+            Purpose::Group => self.settings.connect_timeout.min(call.time_left()),
+            _ => self.settings.connect_timeout,
+        };
+        let waiting = self.link(address, purpose, within).ready();
         match timeout(call.time_left(), waiting).await {
             Ok(Ok(connection)) => Ok(connection),
             // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
@@ -153,23 +172,22 @@ impl Cluster {
         }
     }
 
-    fn link(&self, address: &str, purpose: Purpose) -> Link {
+    fn link(&self, address: &str, purpose: Purpose, within: Duration) -> Link {
         let (me, target) = (self.me.clone(), address.to_owned());
         self.pool.connect(address, purpose, move || async move {
             match me.upgrade() {
-                Some(cluster) => cluster.open(&target, purpose).await,
+                Some(cluster) => cluster.open(&target, purpose, within).await,
                 None => Err(NoConnection::ForNow("the client was closed".to_owned())),
             }
         })
     }
 
-    async fn open(&self, address: &str, purpose: Purpose) -> Opened {
-        let within = self.settings.connect_timeout;
+    async fn open(&self, address: &str, purpose: Purpose, within: Duration) -> Opened {
         let call = Call::new(format!("connecting to {address}"), within);
         let handshake = async {
             let (connector, settings) = (&*self.connector, &self.settings);
             let connection = Arc::new(self.protection.open(connector, address, settings, &call).await?);
-            if purpose == Purpose::Control {
+            if purpose.is_checked() {
                 // Before anybody commits offsets over it: the address may lead to another cluster by now.
                 match topics::ask(self, &connection, &call, &[]).await {
                     Ok(_) => {}
@@ -230,9 +248,35 @@ impl Cluster {
         };
     }
 
+    /// Takes the first connection for joining that is not in use, until the result is dropped.
+    pub(super) fn join_lane(self: &Arc<Self>) -> JoinLane {
+        let joining = &mut self.lock().joining;
+        let number = (0..).find(|number| !joining.contains(number)).unwrap_or_default();
+        joining.insert(number);
+        JoinLane { cluster: Arc::clone(self), number }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Held for short, consistent changes only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection for joining that is in use.
+pub(super) struct JoinLane {
+    cluster: Arc<Cluster>,
+    number: usize,
+}
+
+impl JoinLane {
+    pub(super) fn purpose(&self) -> Purpose {
+        Purpose::Join(self.number)
+    }
+}
+
+impl Drop for JoinLane {
+    fn drop(&mut self) {
+        self.cluster.lock().joining.remove(&self.number);
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) fn settings(instance: &str) -> GroupSettings {
         session_timeout: Duration::from_secs(10),
         heartbeat_interval: Duration::from_secs(3),
         rebalance_timeout: Duration::from_secs(60),
+        refresh: Duration::from_secs(30),
         lease: Duration::from_secs(8),
     }
 }

@@ -1,8 +1,9 @@
 //! DeleteGroups, versions 0 to 2.
 //!
 //! - 1: throttling as in Kafka 2.0. 2: flexible.
+//!
+//! A group that has members stays: NON_EMPTY_GROUP.
 
-use kafka_protocol::ResponseError;
 use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
 
@@ -21,8 +22,7 @@ pub(in super::super) fn handle(
     let results = request.groups_names.iter().map(|id| {
         let code = match call.errors.whole() {
             Some(code) => code,
-            None if state.groups.remove(id) => OK,
-            None => ResponseError::GroupIdNotFound.code(),
+            None => state.groups.remove(id).map_or_else(|error| error.code(), |()| OK),
         };
         DeletableGroupResult::default().with_group_id(id.clone()).with_error_code(code)
     });

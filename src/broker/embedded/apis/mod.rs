@@ -16,15 +16,20 @@ pub(super) mod describe_topic_partitions;
 pub(super) mod end_txn;
 pub(super) mod fetch;
 pub(super) mod find_coordinator;
+pub(super) mod heartbeat;
 pub(super) mod incremental_alter_configs;
 pub(super) mod init_producer_id;
+pub(super) mod join_group;
+pub(super) mod leave_group;
 pub(super) mod list_groups;
 pub(super) mod list_offsets;
 pub(super) mod metadata;
 pub(super) mod offset_commit;
+pub(super) mod offset_delete;
 pub(super) mod offset_fetch;
 pub(super) mod offset_for_leader_epoch;
 pub(super) mod produce;
+pub(super) mod sync_group;
 mod touched;
 pub(super) mod txn_offset_commit;
 
@@ -51,6 +56,16 @@ fn fenced(error: ResponseError, is_known: bool) -> i16 {
 
 fn text(text: impl Into<String>) -> StrBytes {
     StrBytes::from_string(text.into())
+}
+
+/// A copy of a text to be kept, which does not hold on to the whole request.
+fn own(text: &StrBytes) -> StrBytes {
+    StrBytes::from_string(text.as_str().to_owned())
+}
+
+/// The instance id of a static member, to be kept.
+fn own_instance(id: Option<&StrBytes>) -> Option<StrBytes> {
+    id.filter(|id| !id.is_empty()).map(own)
 }
 
 /// The name of a topic that a request gives by name or, from version `ids_since` on, by id.

@@ -3,8 +3,8 @@
 //! - 3: throttle time. 5: no more retention time. 6: leader epochs. 7: static members. 8: flexible.
 //! - 9: member epochs of KIP-848, and errors that go with them.
 //!
-//! Groups have no members yet: commits are taken from consumers that manage their partitions themselves
-//! (generation -1), and refused from members of groups that the broker does not have.
+//! Commits are taken from members that are not outdated, and from consumers that manage their partitions themselves
+//! (generation -1) while the group has no members.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
 
 use super::super::core::Call;
 use super::super::groups::Committed;
+use super::super::groups::classic::Claimed;
 use super::super::shape::{Kind, Shape, always, between, since};
 use super::super::state::State;
 use super::OK;
@@ -47,7 +48,13 @@ pub(in super::super) fn handle(
     call: &Call<'_>,
     request: &OffsetCommitRequest,
 ) -> OffsetCommitResponse {
-    let fenced = fence(state, call, &request.group_id, request.generation_id_or_member_epoch);
+    let claimed = Claimed {
+        member_id: &request.member_id,
+        instance_id: request.group_instance_id.as_deref(),
+        generation: request.generation_id_or_member_epoch,
+    };
+    let refused = state.groups.check_commit(call.now.elapsed, &request.group_id, claimed, Some(call.version));
+    let fenced = refused.err().map(|error| error.code());
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| {
             let index = partition.partition_index;
@@ -62,17 +69,6 @@ pub(in super::super) fn handle(
     });
     let topics = topics.collect();
     OffsetCommitResponse::default().with_topics(topics)
-}
-
-/// Why a group as a whole does not take a commit from a member of this generation.
-pub(super) fn fence(state: &State, call: &Call<'_>, group: &str, generation: i32) -> Option<i16> {
-    let error = match state.groups.get(group) {
-        _ if generation < 0 => return None,
-        Some(_) => ResponseError::UnknownMemberId,
-        None if call.version >= 9 => ResponseError::GroupIdNotFound,
-        None => ResponseError::IllegalGeneration,
-    };
-    Some(error.code())
 }
 
 fn commit(state: &mut State, group: &str, topic: &str, partition: &OffsetCommitRequestPartition) -> i16 {

@@ -100,7 +100,7 @@ fn find(
 ) -> Found {
     let group = state.groups.get(id);
     let asked = asked.unwrap_or_else(|| {
-        let all = group.into_iter().flat_map(|group| group.all());
+        let all = group.into_iter().flat_map(|group| group.offsets.all());
         all.map(|(topic, offsets)| (TopicName(text(&**topic)), offsets.keys().copied().collect())).collect()
     });
     let one = |topic: &str, partition: i32| match call.errors.partition(topic, partition) {
@@ -108,7 +108,7 @@ fn find(
         None if require_stable && state.groups.is_pending(id, topic, partition) => {
             Err(ResponseError::UnstableOffsetCommit.code())
         }
-        None => Ok(group.and_then(|group| group.committed(topic, partition)).cloned()),
+        None => Ok(group.and_then(|group| group.offsets.get(topic, partition)).cloned()),
     };
     asked
         .into_iter()

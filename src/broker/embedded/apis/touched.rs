@@ -93,6 +93,12 @@ pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Op
                 add(named(&topic.name, Uuid::nil()), &mut partitions);
             }
         }
+        Body::OffsetDelete(request) => {
+            for topic in &request.topics {
+                let mut partitions = topic.partitions.iter().map(|partition| partition.partition_index);
+                add(named(&topic.name, Uuid::nil()), &mut partitions);
+            }
+        }
         Body::CreatePartitions(request) => {
             all.extend(request.topics.iter().map(|topic| (named(&topic.name, Uuid::nil()), None)));
         }
@@ -112,6 +118,10 @@ pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Op
             all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
         }
         Body::FindCoordinator(_)
+        | Body::JoinGroup(_)
+        | Body::SyncGroup(_)
+        | Body::Heartbeat(_)
+        | Body::LeaveGroup(_)
         | Body::DescribeGroups(_)
         | Body::ListGroups(_)
         | Body::ApiVersions(_)

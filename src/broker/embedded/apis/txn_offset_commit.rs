@@ -3,7 +3,8 @@
 //! - 1: nothing new in shape. 2: leader epochs. 3: flexible; the member of the group. 4: nothing new in shape.
 //! - Version 5 belongs to the second version of transactions (KIP-890), which the broker does not claim to have.
 //!
-//! The offsets become visible when the transaction is committed. As for OffsetCommit, groups have no members yet.
+//! The offsets become visible when the transaction is committed. Who names no
+//! member commits whatever members the group has.
 
 use kafka_protocol::messages::txn_offset_commit_response::{
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
@@ -12,11 +13,12 @@ use kafka_protocol::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 
 use super::super::core::Call;
 use super::super::groups::Committed;
+use super::super::groups::classic::Claimed;
 use super::super::shape::{Kind, Shape, always, since};
 use super::super::state::State;
 use super::super::transactions::Claim;
 use super::OK;
-use super::offset_commit::{check, fence};
+use super::offset_commit::check;
 
 pub(in super::super) static SHAPE: Shape = Shape {
     flexible: 3,
@@ -49,8 +51,15 @@ pub(in super::super) fn handle(
         producer_id: request.producer_id.0,
         epoch: request.producer_epoch,
     };
-    let refused = state.transactions.is_ongoing(claim).err().map(|error| error.code());
-    let refused = refused.or_else(|| fence(state, call, &request.group_id, request.generation_id));
+    let claimed = Claimed {
+        member_id: &request.member_id,
+        instance_id: request.group_instance_id.as_deref(),
+        generation: request.generation_id,
+    };
+    let now = call.now.elapsed;
+    let allowed = state.transactions.is_ongoing(claim);
+    let allowed = allowed.and_then(|()| state.groups.check_commit(now, &request.group_id, claimed, None));
+    let refused = allowed.err().map(|error| error.code());
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| {
             let index = partition.partition_index;

@@ -173,6 +173,8 @@ fn first_array(api: Api, version: i16) -> Option<usize> {
         Api::DescribeGroups => Some(throttle_since(1)),
         // Behind an error.
         Api::ListGroups => Some(throttle_since(1) + 2),
+        Api::LeaveGroup => (version >= 3).then_some(6),
+        Api::OffsetDelete => Some(6),
         Api::ApiVersions => Some(2),
         Api::CreateTopics
         | Api::DeleteTopics
@@ -185,7 +187,14 @@ fn first_array(api: Api, version: i16) -> Option<usize> {
         | Api::AddPartitionsToTxn
         | Api::TxnOffsetCommit
         | Api::DescribeTopicPartitions => Some(4),
-        Api::InitProducerId | Api::DescribeCluster | Api::AddOffsetsToTxn | Api::EndTxn => None,
+        Api::InitProducerId
+        | Api::DescribeCluster
+        | Api::AddOffsetsToTxn
+        | Api::EndTxn
+        | Api::Heartbeat
+        // Texts of any length come before their arrays.
+        | Api::JoinGroup
+        | Api::SyncGroup => None,
     }
 }
 
@@ -211,5 +220,6 @@ throttled! {
     DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse,
     DescribeGroupsResponse, DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorResponse,
     IncrementalAlterConfigsResponse, InitProducerIdResponse, ListGroupsResponse, ListOffsetsResponse, MetadataResponse,
-    OffsetCommitResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse,
+    HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, OffsetCommitResponse, OffsetDeleteResponse,
+    OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
 }

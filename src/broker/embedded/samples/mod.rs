@@ -1,14 +1,19 @@
 //! A broker's state and requests, for tests.
 
+mod members;
 mod requests;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use kafka_protocol::protocol::StrBytes;
 pub(super) use requests::{CORRELATION, sample, topic};
-use requests::{FIRST_PRODUCER, PAYMENTS};
+use requests::{FIRST_PRODUCER, MEMBER, PAYMENTS};
 use uuid::Uuid;
 
 use super::core::{Core, Now};
+use super::groups::classic::Join;
+use super::groups::{Answer, Client, GroupSettings};
 use super::state::{Creation, Settings, State};
 use super::transactions::Claim;
 
@@ -22,6 +27,25 @@ pub(super) fn begin_transaction(core: &mut Core) {
     core.state.transactions.add(NOW.elapsed, claim, []).unwrap();
 }
 
+/// Lets the member that samples are about join.
+pub(super) fn join_group(core: &mut Core) {
+    let groups = &mut core.state.groups;
+    let join = Join {
+        ticket: groups.ticket(),
+        version: 0,
+        member_id: StrBytes::new(),
+        new_member_id: StrBytes::from_static_str(MEMBER),
+        instance_id: None,
+        client: Client::default(),
+        session_timeout: Duration::from_secs(10),
+        rebalance_timeout: Duration::from_secs(10),
+        protocol_type: StrBytes::from_static_str("consumer"),
+        protocols: vec![(StrBytes::from_static_str("range"), Bytes::new())],
+    };
+    groups.join(NOW.elapsed, "fulfilment", join);
+    assert!(matches!(groups.take_answers()[..], [(_, Answer::Join(Ok(_)))]));
+}
+
 /// A core with the topic `orders`, and the topic's id.
 pub(super) fn core() -> (Core, Uuid) {
     let settings = Settings {
@@ -30,6 +54,7 @@ pub(super) fn core() -> (Core, Uuid) {
         default_partitions: 1,
         auto_create_topics: false,
         fetch_sessions: 10,
+        groups: GroupSettings::default(),
     };
     let mut state = State::new(settings, 1);
     let creation = Creation { name: "orders".into(), partitions: 2, replication: 1, configs: Vec::new() };

@@ -7,9 +7,10 @@ use kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
 use uuid::Uuid;
 
 use super::super::api::Api;
+use super::members;
 use crate::broker::batch::BatchWriter;
 
-fn s(text: &str) -> StrBytes {
+pub(super) fn s(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
 
@@ -17,10 +18,12 @@ pub(in super::super) fn topic(name: &str) -> TopicName {
     TopicName(s(name))
 }
 
-fn group() -> GroupId {
+pub(super) fn group() -> GroupId {
     GroupId(s("fulfilment"))
 }
 
+/// The member of the group of all samples.
+pub(super) const MEMBER: &str = "member";
 /// The transactional id of all samples.
 pub(super) const PAYMENTS: &str = "payments";
 /// The first producer id that a broker gives out.
@@ -29,7 +32,7 @@ pub(super) const FIRST_PRODUCER: i64 = 1_000;
 /// The correlation id of all samples.
 pub(in super::super) const CORRELATION: i32 = 77;
 
-fn frame<R: Encodable + HeaderVersion>(api: Api, version: i16, request: &R) -> Bytes {
+pub(super) fn frame<R: Encodable + HeaderVersion>(api: Api, version: i16, request: &R) -> Bytes {
     let mut buffer = BytesMut::new();
     RequestHeader::default()
         .with_request_api_key(api.key())
@@ -129,6 +132,16 @@ pub(in super::super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes 
                 request.key = s("a")
             }
             frame(api, version, &request)
+        }
+        Api::JoinGroup => members::join(version),
+        Api::SyncGroup => members::sync(version),
+        Api::Heartbeat => members::heartbeat(version),
+        Api::LeaveGroup => members::leave(version),
+        Api::OffsetDelete => {
+            use m::offset_delete_request::*;
+            let partition = OffsetDeleteRequestPartition::default();
+            let asked = OffsetDeleteRequestTopic::default().with_name(topic("orders")).with_partitions(vec![partition]);
+            frame(api, version, &OffsetDeleteRequest::default().with_group_id(group()).with_topics(vec![asked]))
         }
         Api::DescribeGroups => frame(api, version, &DescribeGroupsRequest::default().with_groups(vec![group()])),
         Api::ListGroups => {
