@@ -37,7 +37,8 @@ async fn dead_letters_that_wait_are_given_up_with_it() {
     let stage = Stage::new().await;
     stage.assign(&[0]).await;
     stage.broker.takes_letters.send_replace(false);
-    stage.feed(0, &["invalid", "invalid"]).await;
+    stage.feed(0, &["invalid"]).await;
+    stage.feed(0, &["invalid"]).await;
     assert_eq!(stage.facts(|fact| matches!(fact, Sent(_)).then(|| fact.clone())), [Sent(1)]);
     stage.lose(&[0]).await;
     // One is on the wire and lands; the other waits behind it.
@@ -68,7 +69,8 @@ async fn without_a_lease_nothing_is_delivered_dead_lettered_or_committed_though_
     let stage = Stage::new().await;
     stage.assign(&[0, 1, 2]).await;
     stage.broker.takes_letters.send_replace(false);
-    stage.feed(2, &["invalid", "invalid", "ok"]).await;
+    stage.feed(2, &["invalid"]).await;
+    stage.feed(2, &["invalid", "ok"]).await;
     stage.pass(2).await;
     stage.feed(1, &["retry 5"]).await;
     stage.feed(0, &["wait 1", "ok"]).await;
@@ -93,7 +95,7 @@ async fn a_refused_commit_is_told_to_the_group_and_made_again_only_under_the_nex
     stage.facts(all);
     *stage.broker.refused.lock().unwrap() = Some(ErrorCode::ILLEGAL_GENERATION);
     stage.feed(0, &["ok"]).await;
-    stage.pass(60).await;
+    stage.pass(25).await;
     let told = [Delivered(orders(0), 0), Ended(orders(0), 0), Refused(ErrorCode::ILLEGAL_GENERATION)];
     assert_eq!(stage.facts(all), told);
     *stage.broker.refused.lock().unwrap() = None;
