@@ -104,8 +104,8 @@ impl MembershipSettings {
         self.durations(drain)?;
         self.check_assignors()?;
         let (other, name) = match self.protocol {
-            GroupProtocol::Classic => (Heeded::ByConsumer, "classic"),
-            GroupProtocol::Consumer => (Heeded::ByClassic, "consumer"),
+            GroupProtocol::Classic => (Heeded::Modern, "classic"),
+            GroupProtocol::Consumer => (Heeded::Classic, "consumer"),
             _ => return Ok(()),
         };
         self.refuse(
@@ -128,32 +128,32 @@ impl MembershipSettings {
 
     /// The settings that differ from their defaults, with their values and those who heed them.
     fn set(&self) -> Vec<(&'static str, String, Heeded)> {
-        use Heeded::{ByAll, ByClassic, ByConsumer};
+        use Heeded::{Classic, Everybody, Modern};
         let default = Self::default();
         let named = |name: &Option<String>| name.clone().unwrap_or_default();
         let assignors: Vec<&str> = self.assignors.iter().map(|assignor| assignor.name()).collect();
         let all = [
-            ("group_protocol", format!("{:?}", self.protocol), ByAll, self.protocol != default.protocol),
-            ("instance_id", named(&self.instance_id), ByAll, self.instance_id.is_some()),
-            ("rack", named(&self.rack), ByAll, self.rack.is_some()),
-            ("session_timeout", text(self.session_timeout), ByClassic, self.session_timeout != default.session_timeout),
+            ("group_protocol", format!("{:?}", self.protocol), Everybody, self.protocol != default.protocol),
+            ("instance_id", named(&self.instance_id), Everybody, self.instance_id.is_some()),
+            ("rack", named(&self.rack), Everybody, self.rack.is_some()),
+            ("session_timeout", text(self.session_timeout), Classic, self.session_timeout != default.session_timeout),
             (
                 "heartbeat_interval",
                 text(self.heartbeat_interval),
-                ByClassic,
+                Classic,
                 self.heartbeat_interval != default.heartbeat_interval,
             ),
             (
                 "rebalance_timeout",
                 text(self.rebalance_timeout),
-                ByAll,
+                Everybody,
                 self.rebalance_timeout != default.rebalance_timeout,
             ),
-            ("lease", text(self.lease()), ByAll, self.lease.is_some()),
-            ("assignors", assignors.join(", "), ByClassic, self.assignors != default.assignors),
-            ("server_assignor", named(&self.server_assignor), ByConsumer, self.server_assignor.is_some()),
-            ("missing_topics", "wait".to_owned(), ByAll, self.missing_topics != default.missing_topics),
-            ("topic_refresh", text(self.topic_refresh), ByAll, self.topic_refresh != default.topic_refresh),
+            ("lease", text(self.lease()), Everybody, self.lease.is_some()),
+            ("assignors", assignors.join(", "), Classic, self.assignors != default.assignors),
+            ("server_assignor", named(&self.server_assignor), Modern, self.server_assignor.is_some()),
+            ("missing_topics", "wait".to_owned(), Everybody, self.missing_topics != default.missing_topics),
+            ("topic_refresh", text(self.topic_refresh), Everybody, self.topic_refresh != default.topic_refresh),
         ];
         let set = all.into_iter().filter(|(_, _, _, set)| *set);
         set.map(|(setting, value, heeded, _)| (setting, value, heeded)).collect()
@@ -256,9 +256,9 @@ impl MembershipSettings {
 /// Which members a setting means something to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heeded {
-    ByAll,
-    ByClassic,
-    ByConsumer,
+    Everybody,
+    Classic,
+    Modern,
 }
 
 #[cfg(test)]
