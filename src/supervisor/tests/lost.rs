@@ -37,7 +37,8 @@ async fn dead_letters_that_wait_are_given_up_with_it() {
     let stage = Stage::new().await;
     stage.assign(&[0]).await;
     stage.broker.takes_letters.send_replace(false);
-    stage.feed(0, &["invalid", "invalid"]).await;
+    stage.feed(0, &["invalid"]).await;
+    stage.feed(0, &["invalid"]).await;
     assert_eq!(stage.facts(|fact| matches!(fact, Sent(_)).then(|| fact.clone())), [Sent(1)]);
     stage.lose(&[0]).await;
     // One is on the wire and lands; the other waits behind it.
@@ -68,7 +69,8 @@ async fn without_a_lease_nothing_is_delivered_dead_lettered_or_committed_though_
     let stage = Stage::new().await;
     stage.assign(&[0, 1, 2]).await;
     stage.broker.takes_letters.send_replace(false);
-    stage.feed(2, &["invalid", "invalid", "ok"]).await;
+    stage.feed(2, &["invalid"]).await;
+    stage.feed(2, &["invalid", "ok"]).await;
     stage.pass(2).await;
     stage.feed(1, &["retry 5"]).await;
     stage.feed(0, &["wait 1", "ok"]).await;

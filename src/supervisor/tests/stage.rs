@@ -105,7 +105,7 @@ impl Stage {
         let acting = Arc::clone(&broker);
         let handler = handler_fn(move |value: String, delivery: Delivery| act(Arc::clone(&acting), value, delivery));
         let group = GroupSettings {
-            group: "group".to_owned(),
+            group: "group".into(),
             protocol: GroupProtocol::Auto,
             instance_id: None,
             rack: None,
@@ -125,14 +125,14 @@ impl Stage {
                     produce: Arc::clone(&ports.produce),
                     keeper: Arc::new(TopicKeeper::new(Arc::clone(&ports.admin), TopicCreation::default())),
                     format: DeadLetterFormat::default(),
-                    group: "group".to_owned(),
-                    consumer_id: "test".to_owned(),
-                    consumer_version: "1".to_owned(),
+                    group: "group".into(),
+                    consumer_id: "test".into(),
+                    consumer_version: "1".into(),
                 }),
                 events: events.clone(),
             },
             offsets: OffsetsActor {
-                group: "group".to_owned(),
+                group: "group".into(),
                 store: Arc::clone(&ports.offsets),
                 events: events.clone(),
                 commit_interval: Duration::from_secs(1),
@@ -149,7 +149,7 @@ impl Stage {
                 limits: TopicLimits { poison_timeout: Some(Duration::from_secs(300)) },
             }],
             settings: SupervisorSettings {
-                group: "group".to_owned(),
+                group: "group".into(),
                 membership: Some(MembershipPlan {
                     settings: group,
                     subscription: Subscription::new(vec!["orders".to_owned()], Vec::new(), Arc::new(|_| false)),
