@@ -13,6 +13,9 @@
 //! | to | look at |
 //! |---|---|
 //! | put a consumer together | [`consumer::ConsumerBuilder`], [`consumer::ConsumerSettings`] |
+//! | share the work between instances | [`ConsumerBuilder::topic`](consumer::ConsumerBuilder::topic), [`consumer::Assignment`], the repository's `docs/groups.md` |
+//! | subscribe by a pattern | [`ConsumerBuilder::topic_pattern`](consumer::ConsumerBuilder::topic_pattern) |
+//! | pause, resume, seek, see what partitions do | [`Consumer::pause`], [`Consumer::seek`], [`Consumer::partitions`] |
 //! | write a handler: a type, a closure, an actor | [`Handler`], [`handler_fn`], [`handler::actor`] |
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |

@@ -30,7 +30,7 @@ fn evidence() -> Evidence {
 
 fn letter(record: &Record, evidence: &Evidence) -> DeadLetter {
     let mut context = DeadLetterContext::new(record, Category::Validation, evidence);
-    context.group = Some("fulfilment".to_owned());
+    context.group = Some("fulfilment".into());
     context.attempts = Some(1);
     context.first_failed_at = Some(1_700_000_000_000);
     context.last_failed_at = Some(1_700_000_000_000);

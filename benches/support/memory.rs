@@ -31,7 +31,13 @@ impl Memory {
     }
 
     pub fn ports(self: &Arc<Self>) -> Ports {
-        Ports { admin: self.clone(), source: self.clone(), produce: self.clone(), offsets: self.clone(), membership: None }
+        Ports {
+            admin: self.clone(),
+            source: self.clone(),
+            produce: self.clone(),
+            offsets: self.clone(),
+            membership: None,
+        }
     }
 
     /// The feed of a partition that the consumer reads.

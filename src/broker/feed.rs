@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -16,6 +17,8 @@ pub struct Feed {
     state: Mutex<State>,
     room: Notify,
     report: Box<dyn Fn(SourceProblem) + Send + Sync>,
+    /// Negative while not known.
+    log_end: AtomicI64,
 }
 
 #[derive(Default)]
@@ -66,7 +69,14 @@ impl Feed {
         limit: usize,
         report: impl Fn(SourceProblem) + Send + Sync + 'static,
     ) -> Self {
-        Self { partition, limit, state: Mutex::default(), room: Notify::new(), report: Box::new(report) }
+        Self {
+            partition,
+            limit,
+            state: Mutex::default(),
+            room: Notify::new(),
+            report: Box::new(report),
+            log_end: AtomicI64::new(-1),
+        }
     }
 
     /// The partition that the feed belongs to.
@@ -139,6 +149,19 @@ impl Feed {
         if self.credit().is_some() {
             (self.report)(problem);
         }
+    }
+
+    /// For the source: the log could be read up to this offset when the broker last said so: its last stable offset where
+    /// committed records are read, its high watermark otherwise. A negative one is left out.
+    pub fn set_log_end(&self, offset: i64) {
+        if offset >= 0 {
+            self.log_end.store(offset, Ordering::Relaxed);
+        }
+    }
+
+    /// Up to which offset the log could be read when the broker last said so; `None` before it has.
+    pub fn log_end(&self) -> Option<i64> {
+        Some(self.log_end.load(Ordering::Relaxed)).filter(|offset| *offset >= 0)
     }
 
     /// For the partition actor: the oldest batch, which stays in the feed.

@@ -39,7 +39,8 @@ pub use description::{
 pub use error::BrokerError;
 pub use feed::{Feed, SourceProblem};
 pub use membership::{
-    ConsumerHeartbeat, ConsumerHeartbeatAnswer, JoinAnswer, JoinGroup, JoinedMember, MemberIdentity, Membership, SyncGroup,
+    ConsumerHeartbeat, ConsumerHeartbeatAnswer, JoinAnswer, JoinGroup, JoinedMember, MemberIdentity, Membership,
+    SyncGroup,
 };
 pub use model::{
     CommittedOffset, ConnectionSettings, NewTopic, OffsetSpec, Operations, ProduceSettings, ReadIsolation,
@@ -139,6 +140,19 @@ pub trait Source: Send + Sync + 'static {
     /// Starts to read `partition` at `offset` into `feed`. `topic_id` is the topic's id at that time: the source
     /// reports [`SourceProblem::TopicRecreated`] when it changes.
     fn add(&self, partition: TopicPartition, topic_id: Option<Uuid>, offset: i64, feed: Arc<Feed>);
+
+    /// Like [`add`](Self::add), with the leader epoch of the last record below `offset`, as it was committed: where the log
+    /// was cut back since, the source reports [`SourceProblem::LogTruncated`]. By default the epoch is not looked at.
+    fn add_at(
+        &self,
+        partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        offset: i64,
+        _leader_epoch: Option<i32>,
+        feed: Arc<Feed>,
+    ) {
+        self.add(partition, topic_id, offset, feed);
+    }
 
     /// Stops reading `partition`; its feed gets nothing more.
     fn remove(&self, partition: &TopicPartition);

@@ -21,7 +21,6 @@ pub(crate) enum Kind {
     #[cfg(feature = "embedded")]
     ShortText,
     /// A structure or null, behind a byte that says which.
-    #[cfg(feature = "embedded")]
     Nullable(&'static [Field]),
     /// A run of bytes or null.
     Blob,
@@ -113,7 +112,6 @@ impl Walk<'_> {
                 let length = self.prefix::<2>()?;
                 self.skip(length)
             }
-            #[cfg(feature = "embedded")]
             Kind::Nullable(fields) => {
                 let (&there, rest) = self.rest.split_first().ok_or_else(|| self.short(1))?;
                 self.rest = rest;

@@ -82,18 +82,10 @@ impl Evidence {
     /// at 64 KiB, chains after 64 causes.
     pub fn from_failure(kind: FailureKind, failure: &Failure, types: &ErrorTypes) -> Self {
         let chain = Chain::of(failure);
-        let registered: Vec<String> =
-            errors(failure.error()).filter_map(|error| types.name_of(error)).map(Into::into).collect();
+        let registered = || errors(failure.error()).filter_map(|error| types.name_of(error));
         let outer = failure.type_name();
-        let error_type = match failure.named_type() {
-            Some(name) => name.to_owned(),
-            None => registered.first().map_or(outer, String::as_str).to_owned(),
-        };
-        let mut backtrace = String::new();
-        for (index, line) in chain.lines.iter().enumerate() {
-            backtrace.push_str(if index == 0 { "" } else { "\ncaused by: " });
-            backtrace.push_str(&line.replace(['\n', '\r'], " "));
-        }
+        let error_type = failure.named_type().or_else(|| registered().next()).unwrap_or(outer).to_owned();
+        let mut backtrace = chain.lines;
         if let Some(captured) = failure.backtrace() {
             backtrace.push_str(&format!("\n{}", render_failure(captured)));
         }
@@ -101,7 +93,7 @@ impl Evidence {
             stated: failure.stated_category(),
             dependency: failure.dependency_name().map(Into::into),
             retry_after: failure.asked_delay(),
-            type_names: std::iter::once(outer.to_owned()).chain(registered).collect(),
+            type_names: std::iter::once(outer).chain(registered()).map(Into::into).collect(),
             facts: errors(failure.error()).filter_map(Fact::of).collect(),
             backtrace: Some(backtrace),
             ..Self::bare(kind, error_type, chain.message)

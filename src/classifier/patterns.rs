@@ -17,6 +17,10 @@ impl Pattern {
         if pattern.is_empty() {
             return false;
         }
+        // Most messages do not hold it: found out in a fraction of the time that its places take.
+        if !message.contains(pattern) {
+            return false;
+        }
         let digit = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_digit());
         let (number_first, number_last) = (digit(pattern.chars().next()), digit(pattern.chars().next_back()));
         message.match_indices(pattern).any(|(start, _)| {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::io::ErrorKind;
 
 use super::evidence::{Evidence, FailureKind};
@@ -12,8 +13,8 @@ const UNAVAILABLE: [&str; 4] = ["503", "429", "rate limit", "service unavailable
 /// Texts that mean something passing.
 const TRANSIENT: [&str; 5] = ["timeout", "504", "temporarily unavailable", "try again", "connection refused"];
 /// How serde_json says that it stopped before anything overflowed. The position is part of it, so that other messages
-/// about recursion stay poison.
-const JSON_RECURSION: &str = "recursion limit exceeded at line ";
+/// about recursion stay poison. No longer than 32 bytes, which `contains` looks for several times as fast.
+const JSON_RECURSION: &str = "recursion limit exceeded at line";
 
 /// The rules for failures about which neither the handler nor the user's classifier said anything.
 ///
@@ -128,7 +129,7 @@ impl Rules {
             return category;
         }
         let mut text = evidence.message.to_lowercase();
-        if decode {
+        if decode && text.contains('"') {
             text = without_quoted(&text);
         }
         self.own_rule(evidence, &text)
@@ -152,7 +153,7 @@ impl Rules {
             return Some(Category::Poison);
         }
         let json_recursion = text.contains(JSON_RECURSION);
-        let text = text.replace(JSON_RECURSION, "");
+        let text = if json_recursion { Cow::Owned(text.replace(JSON_RECURSION, "")) } else { Cow::Borrowed(text) };
         if self.poison.iter().any(|pattern| pattern.matches(&text)) {
             return Some(Category::Poison);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::ConsumerError;
 use super::resolved::Resolved;
 use super::settings::ConsumerSettings;
-use super::topic::{TopicEntry, TopicOptions};
+use super::topic::{TopicEntry, TopicOptions, Topics};
 use super::validate::validate;
 use super::{Consumer, start};
 use crate::broker::Ports;
@@ -48,7 +48,9 @@ impl ConsumerBuilder {
         Ok(Self::new(Resolved::from_settings(settings)?))
     }
 
-    /// Adds a topic: all its partitions, each with a decoder and a handler of its own. At least one is required.
+    /// Adds a topic. Its partitions are divided among the instances of the group, of which this consumer is one
+    /// ([`assignment`](Self::assignment) can change that); each that this one gets has a decoder and a handler of its own. At
+    /// least one topic or pattern is required.
     pub fn topic<D, F>(self, name: impl Into<String>, decoder: D, factory: F) -> Self
     where
         F: HandlerFactory,
@@ -64,7 +66,32 @@ impl ConsumerBuilder {
         D: Decoder<<F::Handler as Handler>::Message> + Sync,
     {
         let spawner = Arc::new(TypedSpawner::new(decoder, factory));
-        self.topics.push(TopicEntry { name: name.into(), options, spawner });
+        self.topics.push(TopicEntry { topics: Topics::Named(name.into()), options, spawner });
+        self
+    }
+
+    /// Adds all topics whose whole name matches a regular expression (the syntax of the [regex](https://docs.rs/regex) crate),
+    /// those that are created later too; needs [`Assignment::Group`](super::Assignment::Group). A topic that is added by name
+    /// as well is processed as that says; of several patterns that match, the first counts. Patterns never match internal topics
+    /// (`__…`) and those that Bezoar writes by itself: where this consumer's dead letters go, and names like `orders.dlq`,
+    /// `orders.dlq.poison`, `orders.retry.10m` and `orders.replays`. Their dead-letter topics are looked at, and made if missing,
+    /// with their first dead letter.
+    pub fn topic_pattern<D, F>(self, pattern: &str, decoder: D, factory: F) -> Self
+    where
+        F: HandlerFactory,
+        D: Decoder<<F::Handler as Handler>::Message> + Sync,
+    {
+        self.topic_pattern_with(pattern, TopicOptions::new(), decoder, factory)
+    }
+
+    /// Adds the topics that match a pattern with options of their own.
+    pub fn topic_pattern_with<D, F>(mut self, pattern: &str, options: TopicOptions, decoder: D, factory: F) -> Self
+    where
+        F: HandlerFactory,
+        D: Decoder<<F::Handler as Handler>::Message> + Sync,
+    {
+        let spawner = Arc::new(TypedSpawner::new(decoder, factory));
+        self.topics.push(TopicEntry { topics: Topics::Pattern(pattern.to_owned()), options, spawner });
         self
     }
 
@@ -149,13 +176,30 @@ impl ConsumerBuilder {
         self
     }
 
-    /// The longest that a delivery may await; past it the record is poison. `None` for no limit. Default 30 s.
+    /// Commits as soon as this many records were settled since the last commit, besides
+    /// [`commit_interval`](Self::commit_interval). Default `None`: by time only.
+    pub fn commit_every(mut self, records: Option<u64>) -> Self {
+        self.settings.commit_every = records;
+        self
+    }
+
+    /// How often offsets that did not change are committed again, since brokers forget those of a group without members that
+    /// commits nothing (`offsets.retention.minutes`, seven days by default). Default 1 h. Only for
+    /// [`Assignment::Manual`](super::Assignment::Manual): a group with members keeps its offsets.
+    pub fn offsets_recommit(mut self, interval: Duration) -> Self {
+        self.settings.offsets_recommit = interval;
+        self
+    }
+
+    /// The longest that a delivery may await; past it the record is poison. `None` for no limit. Default 30 s. It may be longer
+    /// than the session timeout: heartbeats do not depend on handlers.
     pub fn poison_timeout(mut self, limit: Option<Duration>) -> Self {
         self.settings.poison_timeout = limit;
         self
     }
 
-    /// How long records in flight may take to finish when the consumer stops. Default 30 s.
+    /// How long records in flight may take to finish when the consumer stops, or gives a partition up to another member. Default
+    /// 30 s; at most the [`rebalance_timeout`](Self::rebalance_timeout) less 10 s.
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.settings.drain_timeout = timeout;
         self
@@ -221,17 +265,17 @@ impl ConsumerBuilder {
             // Not used, and not to be asked for.
             self.settings.connection.bootstrap.push("ports.given:1".to_owned());
         }
-        validate(&self.settings, &self.topics)?;
+        let topics = validate(&mut self.settings, self.topics)?;
         if self.panic_hook {
             crate::isolation::guard::install_hook(self.echo_panics);
         }
-        start::start(self.settings, self.topics, self.hooks, self.events, self.ports).await
+        start::start(self.settings, topics, self.hooks, self.events, self.ports).await
     }
 }
 
 impl std::fmt::Debug for ConsumerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let topics: Vec<&str> = self.topics.iter().map(|topic| topic.name.as_str()).collect();
+        let topics: Vec<_> = self.topics.iter().map(|topic| topic.topics.to_string()).collect();
         f.debug_struct("ConsumerBuilder").field("group", &self.settings.group).field("topics", &topics).finish()
     }
 }

@@ -1,73 +1,82 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::ActorRef;
 use ractor::rpc::CallResult;
+use tokio::sync::watch;
 
 use crate::broker::{Admin, OffsetSpec};
-use crate::offsets::PartitionOffsets;
 use crate::record::TopicPartition;
-use crate::supervisor::SupervisorMessage;
+use crate::supervisor::{PartitionStatus, SupervisorMessage};
 
 /// How often it is looked whether the watermarks are there yet.
 const LOOK: Duration = Duration::from_millis(20);
 /// The wait after the broker could not say where a log ends.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 
-/// Where each partition stands; empty once the consumer has ended.
-pub(super) async fn positions(supervisor: &ActorRef<SupervisorMessage>) -> Vec<PartitionOffsets> {
-    match supervisor.call(SupervisorMessage::Snapshot, None).await {
-        Ok(CallResult::Success(positions)) => positions,
-        _ => Vec::new(),
-    }
-}
-
-/// Waits until everything below the present ends of the logs is settled, or the consumer has ended.
-pub(super) async fn caught_up(supervisor: ActorRef<SupervisorMessage>, admin: Arc<dyn Admin>) {
-    for position in positions(&supervisor).await {
-        let Some(end) = log_end(&supervisor, &*admin, &position.partition).await else { return };
-        while behind(&positions(&supervisor).await, &position.partition, end) {
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-}
-
-/// The end of a partition's log, asked for until the broker answers; `None` once the consumer has ended.
-async fn log_end(
-    supervisor: &ActorRef<SupervisorMessage>,
-    admin: &dyn Admin,
-    partition: &TopicPartition,
-) -> Option<i64> {
+/// Waits until everything below the ends that the logs had when it was first looked is settled, or the consumer has ended.
+/// `joined` is there for a member of a group: how many partitions it has.
+pub(super) async fn caught_up(
+    supervisor: ActorRef<SupervisorMessage>,
+    admin: Arc<dyn Admin>,
+    joined: Option<watch::Receiver<Option<usize>>>,
+) {
+    let mut ends = BTreeMap::new();
     loop {
-        match admin.offset(partition.clone(), OffsetSpec::Latest).await {
-            Ok(end) => return Some(end),
-            Err(error) => {
-                tracing::warn!(%partition, "cannot tell yet whether the consumer has caught up, asking again: {error}");
+        let assigned = joined.as_ref().map_or(Some(0), |joined| *joined.borrow());
+        let Ok(CallResult::Success(partitions)) = supervisor.call(SupervisorMessage::Status, None).await else {
+            return;
+        };
+        let new: Vec<_> = partitions.iter().map(|it| &it.partition).filter(|it| !ends.contains_key(*it)).collect();
+        if !new.is_empty() {
+            let asked = new.iter().map(|partition| ((*partition).clone(), OffsetSpec::Latest)).collect();
+            match admin.offsets(asked).await {
+                Ok(found) => ends.extend(new.into_iter().cloned().zip(found)),
+                Err(error) => {
+                    tracing::warn!("cannot tell yet whether the consumer has caught up, asking again: {error}");
+                    tokio::time::sleep(ASK_AGAIN).await;
+                    continue;
+                }
             }
         }
-        if positions(supervisor).await.is_empty() {
-            return None;
+        // Fewer than assigned: their starts are being looked for, or some were given up and the group is not done yet.
+        if assigned.is_some_and(|assigned| partitions.len() >= assigned) && !behind(&partitions, &ends) {
+            return;
         }
-        tokio::time::sleep(ASK_AGAIN).await;
+        tokio::time::sleep(LOOK).await;
     }
 }
 
-/// Whether `partition` has unsettled records below `end`. One that is not among the positions is given up.
-fn behind(positions: &[PartitionOffsets], partition: &TopicPartition, end: i64) -> bool {
-    positions.iter().any(|position| position.partition == *partition && position.watermark < end)
+/// Whether a partition has unsettled records below its end. What the consumer does not have any more is not waited for.
+fn behind(partitions: &[PartitionStatus], ends: &BTreeMap<TopicPartition, i64>) -> bool {
+    partitions.iter().any(|it| ends.get(&it.partition).is_none_or(|end| it.watermark < *end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::PartitionState;
 
     #[test]
     fn a_partition_is_behind_until_its_watermark_is_at_the_end() {
-        let partition = TopicPartition::new("orders", 1);
-        let at = |watermark| [PartitionOffsets { partition: partition.clone(), watermark, committed: 0, gaps: 0 }];
-        assert!(behind(&at(6), &partition, 7));
-        assert!(!behind(&at(7), &partition, 7) && !behind(&at(8), &partition, 7));
-        // Another partition says nothing, nor does a consumer that has ended.
-        assert!(!behind(&at(0), &TopicPartition::new("orders", 0), 7) && !behind(&[], &partition, 7));
+        let partition = |number| TopicPartition::new("orders", number);
+        let at = |watermark| PartitionStatus {
+            partition: partition(1),
+            state: PartitionState::Running,
+            position: watermark,
+            watermark,
+            committed: 0,
+            log_end: None,
+            lag: None,
+            unacknowledged: 0,
+            paused: false,
+            retrying: None,
+        };
+        let ends = BTreeMap::from([(partition(0), 9), (partition(1), 7)]);
+        assert!(behind(&[at(6)], &ends));
+        assert!(!behind(&[at(7)], &ends) && !behind(&[at(8)], &ends));
+        // What has left is not waited for; what has come and was not asked about is.
+        assert!(!behind(&[], &ends) && behind(&[at(8)], &BTreeMap::new()));
     }
 }

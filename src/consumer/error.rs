@@ -10,6 +10,10 @@ fn tried(attempts: u32) -> String {
     if attempts > 1 { format!(", after {attempts} attempts") } else { String::new() }
 }
 
+fn at(brokers: &[String]) -> String {
+    if brokers.is_empty() { String::new() } else { format!(" on the cluster at {}", brokers.join(", ")) }
+}
+
 /// Why a consumer could not start, or ended.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -31,10 +35,15 @@ pub enum ConsumerError {
         error: BrokerError,
     },
     /// A topic to be read does not exist.
-    #[error("topic {topic:?} does not exist, or may not be seen: create it, correct its name, or grant Describe on it")]
+    #[error(
+        "topic {topic:?} does not exist{}, or may not be seen: create it, correct its name, or grant Describe on it; or have it waited for (missing_topics = \"wait\")",
+        at(.brokers)
+    )]
     MissingTopic {
         /// The topic.
         topic: String,
+        /// The addresses by which the cluster was reached; none where ports were given.
+        brokers: Vec<String>,
     },
     /// The broker says that a topic may not be read.
     #[error("topic {topic:?} may not be read: grant Read on it to the user that this service connects as")]

@@ -3,10 +3,17 @@
 mod builder;
 mod caught_up;
 mod connecting;
+mod control;
+mod defaults;
 mod error;
+mod joining;
+mod membership;
+mod prepare;
 mod resolved;
+mod sections;
 mod settings;
 mod start;
+mod subscription;
 mod topic;
 mod validate;
 
@@ -18,15 +25,19 @@ use std::time::Duration;
 
 pub use builder::ConsumerBuilder;
 pub use error::ConsumerError;
+pub use membership::{Assignment, MissingTopics};
 use ractor::ActorRef;
-pub use settings::{ConsumerSettings, DeadLetterSettings, ProducerSettings, RestartSettings};
+use ractor::rpc::CallResult;
+pub use sections::{DeadLetterSettings, ProducerSettings, RestartSettings, TopicSection};
+pub use settings::ConsumerSettings;
 use tokio::sync::watch;
 pub use topic::TopicOptions;
 
+pub use crate::group::{Assignor, GroupProtocol};
 pub use crate::isolation::Isolation;
 pub use crate::offsets::{OffsetReset, PartitionOffsets, ResolveError};
 pub use crate::partition::CorruptBatches;
-pub use crate::supervisor::{Escalation, RestartPolicy, Summary};
+pub use crate::supervisor::{Escalation, PartitionState, PartitionStatus, RestartPolicy, SeekError, SeekTo, Summary};
 
 use crate::broker::Admin;
 use crate::event::{EventStream, Events};
@@ -35,11 +46,14 @@ use crate::policy::ConfigError;
 use crate::supervisor::{Finished, SupervisorMessage};
 
 /// A running consumer. [`run_until`](Self::run_until) or [`shutdown`](Self::shutdown) end it cleanly; dropped, it
-/// delivers and commits nothing more: what is not committed is delivered again later.
+/// delivers and commits nothing more, and its group notices only when the session times out: what is not committed is
+/// delivered again later.
 pub struct Consumer {
     supervisor: ActorRef<SupervisorMessage>,
     admin: Arc<dyn Admin>,
     events: Events,
+    /// Whether it is a member of its group, and not alone by its own word.
+    member: bool,
     ended: watch::Receiver<Option<Finished>>,
     drain_timeout: Duration,
     closed: Arc<AtomicBool>,
@@ -64,12 +78,13 @@ impl Consumer {
     pub(crate) fn new(
         supervisor: ActorRef<SupervisorMessage>,
         admin: Arc<dyn Admin>,
+        member: bool,
         (planes, closed): (Planes, Arc<AtomicBool>),
         events: Events,
         ended: watch::Receiver<Option<Finished>>,
         drain_timeout: Duration,
     ) -> Self {
-        Self { supervisor, admin, events, ended, drain_timeout, closed, _planes: planes }
+        Self { supervisor, admin, events, member, ended, drain_timeout, closed, _planes: planes }
     }
 
     /// A stream of events from now on; the builder has one from the start on.
@@ -77,15 +92,23 @@ impl Consumer {
         self.events.subscribe()
     }
 
-    /// Where each partition stands now; empty once the consumer has ended.
+    /// Where the offsets of each partition stand now; empty once the consumer has ended. [`partitions`](Self::partitions) says
+    /// more.
     pub async fn positions(&self) -> Vec<PartitionOffsets> {
-        caught_up::positions(&self.supervisor).await
+        match self.supervisor.call(SupervisorMessage::Snapshot, None).await {
+            Ok(CallResult::Success(positions)) => positions,
+            _ => Vec::new(),
+        }
     }
 
     /// Waits until all records that the partitions hold now are settled, or the consumer has ended: for jobs that
     /// process a backlog and stop, and for tests. It borrows nothing, so it can be the signal of
     /// [`run_until`](Self::run_until). "Now" is when it is first polled. There is no time limit: a partition that is
-    /// held or stopped never catches up.
+    /// held, paused or stopped never catches up.
+    ///
+    /// As a member of a group the consumer waits until it has joined, and then for the partitions that it has: for those that
+    /// it gets meanwhile too, from then on, and no longer for those that go to other instances. So it says nothing of what other
+    /// instances have still to do.
     ///
     /// ```no_run
     /// # async fn backlog(consumer: bezoar::Consumer) -> Result<(), bezoar::ConsumerError> {
@@ -96,7 +119,8 @@ impl Consumer {
     /// # }
     /// ```
     pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
-        caught_up::caught_up(self.supervisor.clone(), Arc::clone(&self.admin))
+        let joined = self.member.then(|| self.events.joined());
+        caught_up::caught_up(self.supervisor.clone(), Arc::clone(&self.admin), joined)
     }
 
     /// Runs until `signal` is ready (Ctrl-C, say) and then shuts down, or until the consumer stops by itself.
@@ -113,7 +137,9 @@ impl Consumer {
     }
 
     /// Stops cleanly: takes no new record, lets those in flight finish within the drain timeout, waits for the
-    /// acknowledgements of dead letters, commits. Takes at most the drain timeout and ten seconds.
+    /// acknowledgements of dead letters, commits, and leaves the group, which gives its partitions to other instances at once
+    /// (those of a static member: after the session timeout). The [`Summary`] says what is settled and committed, and what had to
+    /// be dropped. Takes at most the drain timeout and fifteen seconds.
     ///
     /// # Errors
     /// [`ConsumerError::Halted`] if the consumer had stopped by itself before, or a policy said stop meanwhile.

@@ -1,6 +1,10 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::settings::{self, ConsumerSettings};
+use super::defaults;
+use super::membership::{Assignment, MembershipSettings};
+use super::sections::TopicSection;
+use super::settings::ConsumerSettings;
 use crate::broker::{ConnectionSettings, Plane};
 use crate::classifier::Rules;
 use crate::dead_letter::{DeadLetterFormat, TopicCreation};
@@ -18,8 +22,12 @@ pub(super) struct Resolved {
     pub(super) connection: ConnectionSettings,
     pub(super) consumer_id: String,
     pub(super) consumer_version: String,
+    pub(super) assignment: Assignment,
+    pub(super) membership: MembershipSettings,
     pub(super) offset_reset: OffsetReset,
     pub(super) commit_interval: Duration,
+    pub(super) commit_every: Option<u64>,
+    pub(super) offsets_recommit: Duration,
     pub(super) poison_timeout: Option<Duration>,
     pub(super) drain_timeout: Duration,
     pub(super) feed_bytes: usize,
@@ -33,6 +41,8 @@ pub(super) struct Resolved {
     pub(super) max_unacknowledged: usize,
     pub(super) rules: Rules,
     pub(super) restart: RestartPolicy,
+    /// By a topic's name or the pattern: what a file says of it.
+    pub(super) topics: BTreeMap<String, TopicSection>,
 }
 
 impl Resolved {
@@ -44,14 +54,18 @@ impl Resolved {
             group,
             plane: Plane::default(),
             connection: ConnectionSettings::new(Vec::<String>::new()),
-            consumer_version: settings::consumer_version(),
+            consumer_version: defaults::consumer_version(),
+            assignment: Assignment::default(),
+            membership: MembershipSettings::default(),
             offset_reset: OffsetReset::default(),
-            commit_interval: settings::commit_interval(),
-            poison_timeout: settings::poison_timeout(),
-            drain_timeout: settings::drain_timeout(),
-            feed_bytes: settings::feed_bytes(),
+            commit_interval: defaults::commit_interval(),
+            commit_every: None,
+            offsets_recommit: defaults::offsets_recommit(),
+            poison_timeout: defaults::poison_timeout(),
+            drain_timeout: defaults::drain_timeout(),
+            feed_bytes: defaults::feed_bytes(),
             corrupt_batches: CorruptBatches::default(),
-            start_attempts: settings::start_attempts(),
+            start_attempts: defaults::start_attempts(),
             isolation: Isolation::default(),
             policies: Policies::default(),
             dead_letter_topics: DeadLetterTopics::per_category(),
@@ -60,6 +74,7 @@ impl Resolved {
             max_unacknowledged: 256,
             rules: Rules::default(),
             restart: RestartPolicy::default(),
+            topics: BTreeMap::new(),
         }
     }
 
@@ -90,8 +105,24 @@ impl Resolved {
             },
             consumer_id: settings.consumer_id.unwrap_or(defaults.consumer_id),
             consumer_version: settings.consumer_version,
+            assignment: settings.assignment,
+            membership: MembershipSettings {
+                protocol: settings.group_protocol,
+                instance_id: settings.instance_id,
+                rack: settings.rack,
+                session_timeout: settings.session_timeout,
+                heartbeat_interval: settings.heartbeat_interval,
+                rebalance_timeout: settings.rebalance_timeout,
+                lease: settings.lease,
+                assignors: settings.assignors,
+                server_assignor: settings.server_assignor,
+                missing_topics: settings.missing_topics,
+                topic_refresh: settings.topic_refresh,
+            },
             offset_reset: settings.offset_reset,
             commit_interval: settings.commit_interval,
+            commit_every: settings.commit_every,
+            offsets_recommit: settings.offsets_recommit,
             poison_timeout: settings.poison_timeout,
             drain_timeout: settings.drain_timeout,
             feed_bytes: settings.feed_bytes,
@@ -120,8 +151,9 @@ impl Resolved {
                 max_overall: restart.max_overall.unwrap_or(defaults.restart.max_overall),
                 window: restart.window.unwrap_or(defaults.restart.window),
                 escalation: restart.escalation.unwrap_or(defaults.restart.escalation),
-                ..defaults.restart
+                backoff: restart.backoff.apply(defaults.restart.backoff, "restart.backoff")?,
             },
+            topics: settings.topics,
             group: defaults.group,
         })
     }

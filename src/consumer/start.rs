@@ -7,18 +7,21 @@ use tokio::sync::watch;
 
 use super::Consumer;
 use super::error::ConsumerError;
+use super::membership::Assignment as Mode;
+use super::prepare::{Preparation, Prepared, retriable, with_attempts};
 use super::resolved::Resolved;
-use super::topic::TopicEntry;
-use crate::broker::{BrokerError, Ports, TopicMetadata};
+use super::subscription::{Subscribed, subscription};
+use crate::broker::Ports;
 use crate::classifier::ClassifierActor;
-use crate::dead_letter::{DeadLetterActor, DeadLetterTopicError, Publisher, TopicKeeper};
+use crate::dead_letter::{DeadLetterActor, Publisher};
 use crate::event::{Event, Events};
 use crate::isolation::Planes;
-use crate::offsets::{OffsetsActor, ResolveError, resolve};
+use crate::offsets::OffsetsActor;
 use crate::partition::{Hooks, TopicLimits};
-use crate::policy::{Action, Backoff, Category};
-use crate::record::TopicPartition;
-use crate::supervisor::{Assignment, ControlActors, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicPlan};
+use crate::policy::Backoff;
+use crate::supervisor::{
+    ControlActors, MembershipPlan, SupervisorActor, SupervisorMessage, SupervisorSettings, TopicPlan,
+};
 
 /// Waits between attempts to reach the broker at start.
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(250), 2.0, Duration::from_secs(5));
@@ -26,7 +29,7 @@ const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(250), 2.0, D
 /// Starts a consumer whose settings are checked.
 pub(super) async fn start(
     settings: Resolved,
-    topics: Vec<TopicEntry>,
+    topics: Vec<Subscribed>,
     hooks: Hooks,
     events: Events,
     ports: Option<Ports>,
@@ -35,10 +38,10 @@ pub(super) async fn start(
     let starting = planes.clone();
     // On the control plane: connections and actors live where they were made.
     let started = planes.control().spawn(async move {
-        let preparation = Preparation { settings: &settings, topics: &topics };
+        let preparation = Preparation { settings: &settings, topics: &topics, ports: ports.as_ref() };
         let mut attempt = 1;
-        let (ports, assignments, keeper) = loop {
-            match preparation.prepare(ports.clone()).await {
+        let prepared = loop {
+            match preparation.prepare().await {
                 Ok(prepared) => break prepared,
                 Err(error) if retriable(&error) && attempt < settings.start_attempts => {
                     let wait = BACKOFF.delay(attempt, rand::random());
@@ -49,113 +52,31 @@ pub(super) async fn start(
                 Err(error) => return Err(with_attempts(error, &settings.group, attempt)),
             }
         };
-        launch(settings, topics, hooks, events, ports, assignments, keeper, starting).await
+        launch(settings, topics, hooks, events, prepared, starting).await
     });
     started.await.map_err(|_| ConsumerError::Internal)?
 }
 
-/// The broker's error within, whichever step it came from.
-fn broker_error(error: &ConsumerError) -> Option<&BrokerError> {
-    match error {
-        ConsumerError::Broker { error, .. }
-        | ConsumerError::DeadLetterTopic(DeadLetterTopicError::Broker(error))
-        | ConsumerError::Offset(ResolveError::Broker(error)) => Some(error),
-        _ => None,
-    }
-}
-
-fn retriable(error: &ConsumerError) -> bool {
-    broker_error(error).is_some_and(BrokerError::is_retriable)
-}
-
-fn with_attempts(error: ConsumerError, group: &str, attempts: u32) -> ConsumerError {
-    match broker_error(&error) {
-        Some(broker) => ConsumerError::Broker { group: group.to_owned(), attempts, error: broker.clone() },
-        None => error,
-    }
-}
-
-struct Preparation<'a> {
-    settings: &'a Resolved,
-    topics: &'a [TopicEntry],
-}
-
-impl Preparation<'_> {
-    /// Connects, and checks everything that the broker tells: topics, dead-letter topics, the group's offsets.
-    async fn prepare(&self, ports: Option<Ports>) -> Result<(Ports, Vec<Assignment>, Arc<TopicKeeper>), ConsumerError> {
-        let ports = match ports {
-            Some(ports) => ports,
-            None => {
-                let connection = self.settings.connection.clone();
-                self.settings.plane.connect(connection).await.map_err(|error| self.broker(error))?
-            }
-        };
-        let names: Vec<String> = self.topics.iter().map(|topic| topic.name.clone()).collect();
-        let found = ports.admin.topics(names).await.map_err(|error| self.broker(error))?;
-        let mut partitions = Vec::new();
-        for (topic_index, (topic, metadata)) in self.topics.iter().zip(found).enumerate() {
-            let metadata = metadata.ok_or_else(|| ConsumerError::MissingTopic { topic: topic.name.clone() })?;
-            if metadata.operations.is_some_and(|operations| !operations.may_read()) {
-                return Err(ConsumerError::MayNotRead { topic: topic.name.clone() });
-            }
-            for partition in partitions_of(topic, &metadata)? {
-                partitions.push((TopicPartition::new(topic.name.as_str(), partition), metadata.id, topic_index));
-            }
-        }
-        let keeper = Arc::new(TopicKeeper::new(Arc::clone(&ports.admin), self.settings.creation.clone()));
-        self.dead_letter_topics(&keeper).await?;
-        let wanted = partitions.iter().map(|(partition, ..)| partition.clone()).collect();
-        let starts = resolve(&ports, &self.settings.group, wanted, self.settings.offset_reset).await?;
-        let assignments = starts.into_iter().zip(partitions).map(|(start, (partition, topic_id, topic_index))| {
-            Assignment { partition, topic_id, start: start.offset, reset: start.reset, topic_index }
-        });
-        Ok((ports, assignments.collect(), keeper))
-    }
-
-    /// Every topic that a policy may send a dead letter to is checked, and made if missing.
-    async fn dead_letter_topics(&self, keeper: &TopicKeeper) -> Result<(), ConsumerError> {
-        for topic in self.topics {
-            for category in Category::ALL {
-                if self.settings.policies.policy(category).action == Action::DeadLetter {
-                    let name = self.settings.dead_letter_topics.topic_for(&topic.name, category);
-                    keeper.partitions(&topic.name, &name).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn broker(&self, error: BrokerError) -> ConsumerError {
-        ConsumerError::Broker { group: self.settings.group.clone(), attempts: 1, error }
-    }
-}
-
-fn partitions_of(topic: &TopicEntry, metadata: &TopicMetadata) -> Result<Vec<i32>, ConsumerError> {
-    let Some(listed) = &topic.options.partitions else { return Ok((0..metadata.partitions).collect()) };
-    match listed.iter().find(|partition| **partition >= metadata.partitions) {
-        Some(&partition) => {
-            let (topic, partitions) = (topic.name.clone(), metadata.partitions);
-            Err(ConsumerError::MissingPartition { topic, partition, partitions })
-        }
-        None => Ok(listed.clone()),
-    }
-}
-
-#[allow(clippy::too_many_arguments)] // each is handed over once, here
 async fn launch(
     settings: Resolved,
-    topics: Vec<TopicEntry>,
+    topics: Vec<Subscribed>,
     hooks: Hooks,
     events: Events,
-    ports: Ports,
-    assignments: Vec<Assignment>,
-    keeper: Arc<TopicKeeper>,
+    prepared: Prepared,
     planes: Planes,
 ) -> Result<Consumer, ConsumerError> {
+    let Prepared { ports, keeper, assignments } = prepared;
+    let membership = match settings.assignment {
+        Mode::Manual => None,
+        Mode::Group => Some(MembershipPlan {
+            settings: settings.membership.resolve(&settings.group),
+            subscription: subscription(&topics, &settings.dead_letter_topics),
+        }),
+    };
     let (finished, ended) = watch::channel(None);
     let closed = Arc::new(AtomicBool::new(false));
     let plans = topics.into_iter().map(|topic| TopicPlan {
-        name: topic.name,
+        matches: topic.matches,
         spawner: topic.spawner,
         limits: TopicLimits { poison_timeout: topic.options.poison_timeout.unwrap_or(settings.poison_timeout) },
     });
@@ -166,9 +87,9 @@ async fn launch(
                 produce: Arc::clone(&ports.produce),
                 keeper,
                 format: settings.format,
-                group: settings.group.clone(),
-                consumer_id: settings.consumer_id,
-                consumer_version: settings.consumer_version,
+                group: settings.group.as_str().into(),
+                consumer_id: settings.consumer_id.into(),
+                consumer_version: settings.consumer_version.into(),
             }),
             events: events.clone(),
         },
@@ -188,6 +109,9 @@ async fn launch(
         topics: plans.collect(),
         settings: SupervisorSettings {
             group: settings.group.clone(),
+            membership,
+            commit_every: settings.commit_every,
+            offsets_recommit: settings.offsets_recommit,
             offset_reset: settings.offset_reset,
             feed_bytes: settings.feed_bytes,
             restart: settings.restart,
@@ -203,6 +127,9 @@ async fn launch(
     };
     let (supervisor, _join) = Actor::spawn(None, supervisor, actors).await.map_err(|_| ConsumerError::Internal)?;
     events.emit(Event::Started { group: settings.group, partitions: assignments.len() });
-    supervisor.cast(SupervisorMessage::Assign(assignments)).map_err(|_| ConsumerError::Internal)?;
-    Ok(Consumer::new(supervisor, admin, (planes, closed), events, ended, settings.drain_timeout))
+    if settings.assignment == Mode::Manual {
+        supervisor.cast(SupervisorMessage::Assign(assignments)).map_err(|_| ConsumerError::Internal)?;
+    }
+    let member = settings.assignment != Mode::Manual;
+    Ok(Consumer::new(supervisor, admin, member, (planes, closed), events, ended, settings.drain_timeout))
 }

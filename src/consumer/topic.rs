@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ impl TopicOptions {
         Self::default()
     }
 
-    /// Processes only these partitions, 0-based. Without it: all that the topic has at start.
+    /// Processes only these partitions, 0-based; with [`Assignment::Manual`](super::Assignment::Manual) only, since a group
+    /// divides the partitions among its members itself. Without it: all that the topic has at start.
     pub fn partitions(mut self, partitions: impl IntoIterator<Item = i32>) -> Self {
         self.partitions = Some(partitions.into_iter().collect());
         self
@@ -29,10 +31,25 @@ impl TopicOptions {
     }
 }
 
-/// One topic of a consumer.
+/// One topic of a consumer, or one pattern.
 #[derive(Clone)]
 pub(super) struct TopicEntry {
-    pub(super) name: String,
+    pub(super) topics: Topics,
     pub(super) options: TopicOptions,
     pub(super) spawner: Arc<dyn Spawner>,
+}
+
+/// Which topics an entry stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Topics {
+    Named(String),
+    /// Those whose whole name matches this regular expression.
+    Pattern(String),
+}
+
+impl fmt::Display for Topics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Named(text) | Self::Pattern(text)) = self;
+        f.write_str(text)
+    }
 }

@@ -1,16 +1,19 @@
 use std::time::Duration;
 
+use super::defaults;
+use super::membership::Assignment;
 use super::resolved::Resolved;
+use super::subscription::{self, Subscribed};
 use super::topic::TopicEntry;
 use crate::broker::security::Security;
 use crate::broker::{Plane, ProduceSettings, ReadIsolation};
 use crate::isolation::Isolation;
 use crate::partition::CorruptBatches;
+use crate::policy::ConfigError;
 use crate::policy::duration::text;
-use crate::policy::{ConfigError, valid_topic_name};
 
-/// Checks everything before anything starts; the first thing that is wrong is the error.
-pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(), ConfigError> {
+/// Checks everything before anything starts; the first thing that is wrong is the error. Returns what is to be processed.
+pub(super) fn validate(settings: &mut Resolved, topics: Vec<TopicEntry>) -> Result<Vec<Subscribed>, ConfigError> {
     if cfg!(panic = "abort") {
         let remedy = "build with panic = \"unwind\", since a panicking handler could not be quarantined otherwise";
         return Err(ConfigError::new("panic", "abort", "ends the process at the first panic", remedy));
@@ -22,15 +25,31 @@ pub(super) fn validate(settings: &Resolved, topics: &[TopicEntry]) -> Result<(),
     named("client_id", &settings.connection.client_id)?;
     durations(settings)?;
     counts(settings)?;
+    settings.offset_reset.check()?;
+    match settings.assignment {
+        Assignment::Group => {
+            settings.membership.check(settings.drain_timeout)?;
+            if settings.offsets_recommit != defaults::offsets_recommit() {
+                let problem = "is heeded with assignment = \"manual\" only: a group with members keeps its offsets";
+                let value = text(settings.offsets_recommit);
+                return Err(ConfigError::new("offsets_recommit", value, problem, "leave it out"));
+            }
+        }
+        Assignment::Manual => settings.membership.check_manual()?,
+    }
     plane(settings)?;
     settings.connection.security.validate()?;
     settings.policies.check()?;
     settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
     settings.format.check()?;
-    sources(topics)?;
-    let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
-    settings.dead_letter_topics.check(&names)
+    let topics = subscription::parse(topics, std::mem::take(&mut settings.topics), settings.assignment)?;
+    let names: Vec<&str> = topics.iter().filter_map(Subscribed::name).collect();
+    settings.dead_letter_topics.check(&names)?;
+    if topics.len() > names.len() {
+        subscription::check_dead_letters(&settings.dead_letter_topics)?;
+    }
+    Ok(topics)
 }
 
 fn group(group: &str) -> Result<(), ConfigError> {
@@ -72,10 +91,20 @@ fn named(setting: &str, value: &str) -> Result<(), ConfigError> {
 /// Longer ones are mistakes in the unit.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
+/// Refuses a duration that is next to nothing, or longer than a day; `usual` is one that would do.
+pub(super) fn in_range(setting: &str, value: Duration, usual: &str) -> Result<(), ConfigError> {
+    if value < Duration::from_millis(1) || value > LONGEST {
+        let remedy = format!("set it between 1ms and 24h, such as {usual}");
+        return Err(ConfigError::new(setting, text(value), "is out of range", remedy));
+    }
+    Ok(())
+}
+
 fn durations(settings: &Resolved) -> Result<(), ConfigError> {
     let connection = &settings.connection;
     let checked = [
         ("commit_interval", Some(settings.commit_interval), "1s"),
+        ("offsets_recommit", Some(settings.offsets_recommit), "1h"),
         ("poison_timeout", settings.poison_timeout, "30s"),
         ("drain_timeout", Some(settings.drain_timeout), "30s"),
         ("fetch_max_wait", Some(connection.fetch_max_wait), "500ms"),
@@ -89,10 +118,7 @@ fn durations(settings: &Resolved) -> Result<(), ConfigError> {
     ];
     for (setting, value, usual) in checked {
         let Some(value) = value else { continue };
-        if value < Duration::from_millis(1) || value > LONGEST {
-            let remedy = format!("set it between 1ms and 24h, such as {usual}");
-            return Err(ConfigError::new(setting, text(value), "is out of range", remedy));
-        }
+        in_range(setting, value, usual)?;
     }
     if connection.fetch_max_wait >= connection.request_timeout {
         let problem =
@@ -141,6 +167,10 @@ fn counts(settings: &Resolved) -> Result<(), ConfigError> {
     if let Isolation::Lanes(lanes) = settings.isolation {
         range("lanes", lanes, 1, 1024)?;
     }
+    if settings.commit_every == Some(0) {
+        let remedy = "set it to 1 or more records, or leave it out to commit by time only";
+        return Err(ConfigError::new("commit_every", 0, "would never commit", remedy));
+    }
     range("start_attempts", settings.start_attempts as usize, 1, 1_000)?;
     range("feed_bytes", settings.feed_bytes, 1_024, 1 << 31)?;
     range("fetch_max_bytes", usize::try_from(settings.connection.fetch_max_bytes).unwrap_or(0), 1, 1 << 30)?;
@@ -181,40 +211,4 @@ fn range(setting: &str, value: usize, least: usize, most: usize) -> Result<(), C
         return Ok(());
     }
     Err(ConfigError::new(setting, value, "is out of range", format!("set it between {least} and {most}")))
-}
-
-fn sources(topics: &[TopicEntry]) -> Result<(), ConfigError> {
-    if topics.is_empty() {
-        let remedy = "add a topic with its decoder and handler: .topic(\"orders\", Json, factory)";
-        return Err(ConfigError::new("topics", Vec::<String>::new(), "is empty", remedy));
-    }
-    for (index, topic) in topics.iter().enumerate() {
-        if let Err(problem) = valid_topic_name(&topic.name) {
-            return Err(ConfigError::new("topics", &topic.name, problem, "give the topic's name as Kafka has it"));
-        }
-        if topics[..index].iter().any(|other| other.name == topic.name) {
-            let remedy = "give each topic once, with one handler";
-            return Err(ConfigError::new("topics", &topic.name, "is given twice", remedy));
-        }
-        let options = &topic.options;
-        if let Some(Some(limit)) = options.poison_timeout
-            && (limit < Duration::from_millis(1) || limit > LONGEST)
-        {
-            let setting = format!("topics.{}.poison_timeout", topic.name);
-            let remedy = "set it between 1ms and 24h, or switch it off";
-            return Err(ConfigError::new(setting, text(limit), "is out of range", remedy));
-        }
-        let Some(partitions) = &options.partitions else { continue };
-        let setting = format!("topics.{}.partitions", topic.name);
-        if partitions.is_empty() {
-            let remedy = "list the partitions to process, or leave the list out for all";
-            return Err(ConfigError::new(setting, partitions, "is empty", remedy));
-        }
-        let doubled = partitions.iter().enumerate().find(|(at, p)| partitions[..*at].contains(p) || **p < 0);
-        if let Some((_, partition)) = doubled {
-            let remedy = "list each partition once; they count from 0";
-            return Err(ConfigError::new(setting, partition, "is negative or listed twice", remedy));
-        }
-    }
-    Ok(())
 }

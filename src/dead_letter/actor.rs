@@ -12,7 +12,7 @@ use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
 use crate::event::{Event, Events};
 use crate::offsets::OffsetsMessage;
-use crate::partition::Ownership;
+use crate::partition::{LEASE_LOOK, Ownership};
 use crate::record::TopicPartition;
 
 /// Publishes dead letters: in order per source partition and dead-letter topic, one batch in flight for each. An
@@ -68,10 +68,8 @@ impl Actor for DeadLetterActor {
         state: &mut DeadLetterState,
     ) -> Result<(), ActorProcessingErr> {
         let target = match message {
-            DeadLetterMessage::Publish(job) => {
-                let source_partition = job.ownership.partition.partition();
-                let target = Target { topic: job.topic.clone(), source_partition };
-                state.queues.entry(target.clone()).or_default().waiting.push_back(job);
+            DeadLetterMessage::Publish { target, jobs } => {
+                state.queues.entry(target.clone()).or_default().waiting.extend(jobs);
                 target
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
@@ -101,6 +99,13 @@ impl DeadLetterActor {
     fn send(&self, myself: &ActorRef<DeadLetterMessage>, state: &mut DeadLetterState, target: Target) {
         let Some(queue) = state.queues.get_mut(&target) else { return };
         if queue.busy {
+            return;
+        }
+        queue.drop_lost();
+        if queue.waiting.front().is_some_and(|job| !job.ownership.is_ours()) {
+            // The lease of the member is over, and may be renewed. Then they go on; or they are lost.
+            queue.busy = true;
+            myself.send_after(LEASE_LOOK, move || DeadLetterMessage::Resume(target));
             return;
         }
         let mut jobs = queue.next_batch();
@@ -160,9 +165,9 @@ impl DeadLetterActor {
 
     /// Tells of an acknowledged dead letter. Its record is settled afterwards: what follows may depend on what is told.
     fn acknowledged(&self, job: Box<Job>, partition: &TopicPartition, offset: i64) {
-        let context = job.letter.context;
+        let Job { context, alert, page, rung, .. } = *job;
         let (record, category) = (context.source, context.category);
-        let alert = (job.alert || job.page).then(|| (record.clone(), context.message.clone()));
+        let alert = (alert || page).then(|| (record.clone(), context.message.clone()));
         self.events.emit(Event::DeadLettered {
             record,
             category,
@@ -171,10 +176,10 @@ impl DeadLetterActor {
             attempts: context.attempts.unwrap_or(1),
             dead_letter: partition.clone(),
             dead_letter_offset: offset,
-            left_out: job.rung.truncated().unwrap_or_default().to_owned(),
+            left_out: rung.truncated().unwrap_or_default().to_owned(),
         });
         if let Some((record, message)) = alert {
-            self.events.emit(Event::Alert { record, category, page: job.page, message });
+            self.events.emit(Event::Alert { record, category, page, message });
         }
     }
 
@@ -204,7 +209,7 @@ impl DeadLetterActor {
                 for job in &mut jobs {
                     job.rung = rung;
                     self.events.emit(Event::DeadLetterReduced {
-                        record: job.letter.context.source.clone(),
+                        record: job.context.source.clone(),
                         left_out: rung.truncated().unwrap_or_default().to_owned(),
                         reason: error.to_string(),
                     });
@@ -246,7 +251,7 @@ struct Run {
 impl Run {
     /// Takes a job's record into the last run, or into a new one.
     fn extend(runs: &mut Vec<Self>, job: &Job) {
-        let offset = job.letter.context.source.offset;
+        let offset = job.context.source.offset;
         match runs.last_mut() {
             Some(run) if Arc::ptr_eq(&run.ownership, &job.ownership) && run.to == offset => run.to += 1,
             _ => runs.push(Self { ownership: Arc::clone(&job.ownership), from: offset, to: offset + 1 }),
@@ -263,11 +268,22 @@ impl Run {
 }
 
 impl Queue {
+    /// Gives up those of partitions that are not this consumer's any more: whoever has them now handles their records.
+    fn drop_lost(&mut self) {
+        self.waiting.retain(|job| {
+            let lost = job.ownership.is_lost();
+            if lost {
+                job.ownership.dead_letters_settled(1);
+            }
+            !lost
+        });
+    }
+
     fn next_batch(&mut self) -> Jobs {
         let mut jobs = Jobs::new();
         let mut bytes = 0;
         while let Some(job) = self.waiting.front() {
-            bytes += job.size() + CONTEXT_BYTES;
+            bytes += job.size + CONTEXT_BYTES;
             let alone = job.alone || jobs.first().is_some_and(|first| first.alone);
             if !jobs.is_empty() && (alone || bytes > BATCH_BYTES || jobs.len() == BATCH_RECORDS) {
                 break;

@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use super::fingerprint::{fingerprint, short_hash};
+use super::fingerprint::{Fingerprints, fingerprint, hash_from};
 use super::names;
 use super::rung::Rung;
+use super::text::put_number;
 use crate::classifier::Evidence;
 use crate::policy::Category;
 use crate::record::{Header, Record, RecordId};
@@ -29,7 +32,7 @@ impl DeadLetter {
         Self {
             key: record.key_bytes(),
             value: record.value_bytes(),
-            headers: record.owned_headers(),
+            headers: record.owned_headers().collect(),
             context,
             rung: Rung::Full,
         }
@@ -45,7 +48,7 @@ pub struct DeadLetterContext {
     /// The record's own timestamp, in milliseconds since the Unix epoch.
     pub source_timestamp: Option<i64>,
     /// The consumer group.
-    pub group: Option<String>,
+    pub group: Option<Arc<str>>,
     /// Attempts made, the last one included.
     pub attempts: Option<u32>,
     /// The failure's category.
@@ -61,9 +64,9 @@ pub struct DeadLetterContext {
     /// When the last attempt failed, in milliseconds since the Unix epoch.
     pub last_failed_at: Option<i64>,
     /// The consumer that gave up.
-    pub consumer_id: Option<String>,
+    pub consumer_id: Option<Arc<str>>,
     /// The version of the consumer that gave up.
-    pub consumer_version: Option<String>,
+    pub consumer_version: Option<Arc<str>>,
     /// How often the record was replayed.
     pub replay_count: u32,
     /// The same for all occurrences of one fault.
@@ -74,28 +77,34 @@ impl DeadLetterContext {
     /// What `record` and `evidence` say; group, attempts, times and consumer are left to be set. The replay count is
     /// taken from the record's headers.
     pub fn new(record: &Record, category: Category, evidence: &Evidence) -> Self {
+        Self::of(record, category, evidence.clone(), &mut Fingerprints::default())
+    }
+
+    /// The same from evidence that nobody needs any more.
+    pub(crate) fn of(record: &Record, category: Category, evidence: Evidence, fingerprints: &mut Fingerprints) -> Self {
         let Evidence { error_type, message, backtrace, location, .. } = evidence;
+        let fingerprint = fingerprints.of(category, &error_type, &message, location.as_deref());
         Self {
             source_timestamp: Some(record.timestamp()),
-            backtrace: backtrace.clone(),
+            backtrace,
             replay_count: record.headers().text(names::REPLAY_COUNT).and_then(|count| count.parse().ok()).unwrap_or(0),
-            ..Self::at(record.id(), category, error_type.clone(), message.clone(), location.as_deref())
+            ..Self::known(record.id(), category, error_type, message, fingerprint)
         }
     }
 
     /// The least that a dead letter says.
     pub(super) fn bare(source: RecordId, category: Category, error_type: String, message: String) -> Self {
-        Self::at(source, category, error_type, message, None)
+        let fingerprint = fingerprint(category, &error_type, &message, None);
+        Self::known(source, category, error_type, message, fingerprint)
     }
 
-    /// The same of a fault whose place is known.
-    fn at(source: RecordId, category: Category, error_type: String, message: String, location: Option<&str>) -> Self {
+    fn known(source: RecordId, category: Category, error_type: String, message: String, fingerprint: String) -> Self {
         Self {
             source,
             source_timestamp: None,
             group: None,
             attempts: None,
-            fingerprint: fingerprint(category, &error_type, &message, location),
+            fingerprint,
             category,
             error_type,
             message,
@@ -110,15 +119,34 @@ impl DeadLetterContext {
 
     /// The short id for display, see [`short_id`].
     pub fn id(&self) -> String {
+        let mut id = String::new();
+        self.put_id(&mut id);
+        id
+    }
+
+    /// Appends the short id.
+    pub(super) fn put_id(&self, to: &mut String) {
         let partition = &self.source.partition;
-        short_id(partition.topic(), partition.partition(), self.source.offset)
+        put_short_id(to, partition.topic(), partition.partition(), self.source.offset);
     }
 }
 
 /// A short id for display: the first 16 hexadecimal digits of the MD5 of `topic:partition:offset`. Fold duplicates by
 /// the coordinates themselves, the topic's id and the group.
 pub fn short_id(topic: &str, partition: i32, offset: i64) -> String {
-    short_hash(format!("{topic}:{partition}:{offset}").as_bytes())
+    let mut id = String::new();
+    put_short_id(&mut id, topic, partition, offset);
+    id
+}
+
+fn put_short_id(to: &mut String, topic: &str, partition: i32, offset: i64) {
+    let start = to.len();
+    to.push_str(topic);
+    for number in [i64::from(partition), offset] {
+        to.push(':');
+        put_number(to, number);
+    }
+    hash_from(to, start);
 }
 
 #[cfg(test)]

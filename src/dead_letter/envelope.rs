@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::context::{DeadLetter, DeadLetterContext};
-use super::format::{DeadLetterFormat, Profile};
+use super::encode::Original;
+use super::format::DeadLetterFormat;
 use super::read::ReadError;
 use super::rung::Rung;
 use super::text::cut;
@@ -90,23 +91,20 @@ impl Envelope {
     /// The version of the layout, the value of the header `bezoar.envelope`.
     pub(super) const VERSION: &str = "1";
 
-    pub(super) fn of(letter: &DeadLetter, format: &DeadLetterFormat, rung: Rung) -> Self {
-        let context = &letter.context;
+    /// The envelope of what `rung` keeps of a record.
+    pub(super) fn of(kept: &Original, context: &DeadLetterContext, format: &DeadLetterFormat, rung: Rung) -> Self {
         let backtrace = context.backtrace.as_deref().filter(|_| format.backtrace_limit > 0);
-        let key = letter.key.as_ref().filter(|_| rung.keeps_key());
-        let value = letter.value.as_ref().filter(|_| rung.keeps_value());
-        let headers = letter.user_headers(format.has(Profile::Plain)).filter(|_| rung.keeps_headers());
-        let headers: Vec<&Header> = headers.collect();
-        let readable = |header: &&Header| (lossy(&header.name), header.value.as_ref().map(lossy));
+        let Original { key, value, headers } = kept;
+        let readable = |header: &Header| (lossy(&header.name), header.value.as_ref().map(lossy));
         let exact =
-            |header: &&Header| (BASE64.encode(&header.name), header.value.as_ref().map(|value| BASE64.encode(value)));
+            |header: &Header| (BASE64.encode(&header.name), header.value.as_ref().map(|value| BASE64.encode(value)));
         Self {
             id: context.id(),
             original_topic: context.source.partition.topic().into(),
             original_partition: context.source.partition.partition(),
             original_offset: context.source.offset,
-            original_key: key.map(lossy),
-            original_value: value.map(readable_value).unwrap_or_default(),
+            original_key: key.as_ref().map(lossy),
+            original_value: value.as_ref().map(readable_value).unwrap_or_default(),
             original_headers: headers.iter().map(readable).collect(),
             error_category: context.category.to_string(),
             error_type: cut(&context.error_type, format.message_limit).into(),
@@ -115,20 +113,20 @@ impl Envelope {
             first_failed_at: context.first_failed_at.map(time::text),
             last_failed_at: context.last_failed_at.map(time::text),
             retry_count: context.attempts.map(|attempts| attempts.saturating_sub(1)),
-            consumer_id: context.consumer_id.clone(),
-            consumer_version: context.consumer_version.clone(),
+            consumer_id: context.consumer_id.as_deref().map(Into::into),
+            consumer_version: context.consumer_version.as_deref().map(Into::into),
             replayed: false,
             replayed_at: None,
             replay_result: None,
-            consumer_group: context.group.clone(),
+            consumer_group: context.group.as_deref().map(Into::into),
             original_topic_id: context.source.topic_id.map(|id| id.to_string()),
             original_timestamp: context.source_timestamp.map(time::text),
             replay_count: context.replay_count,
             fingerprint: Some(context.fingerprint.clone()),
             truncated: rung.truncated().map(Into::into),
             original_bytes: Some(Exact {
-                key: key.map(|key| BASE64.encode(key)),
-                value: value.map(|value| BASE64.encode(value)),
+                key: key.as_ref().map(|key| BASE64.encode(key)),
+                value: value.as_ref().map(|value| BASE64.encode(value)),
                 headers: headers.iter().map(exact).collect(),
             }),
         }
@@ -193,13 +191,13 @@ impl Envelope {
         let bare = DeadLetterContext::bare(source, category, self.error_type.clone(), self.error_message.clone());
         Ok(DeadLetterContext {
             source_timestamp: time(&self.original_timestamp),
-            group: self.consumer_group.clone(),
+            group: self.consumer_group.as_deref().map(Into::into),
             attempts: self.retry_count.map(|retries| retries.saturating_add(1)),
             backtrace: self.stack_trace.clone(),
             first_failed_at: time(&self.first_failed_at),
             last_failed_at: time(&self.last_failed_at),
-            consumer_id: self.consumer_id.clone(),
-            consumer_version: self.consumer_version.clone(),
+            consumer_id: self.consumer_id.as_deref().map(Into::into),
+            consumer_version: self.consumer_version.as_deref().map(Into::into),
             replay_count: self.replay_count,
             fingerprint: self.fingerprint.clone().unwrap_or(bare.fingerprint.clone()),
             ..bare

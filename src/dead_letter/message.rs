@@ -2,17 +2,18 @@ use std::backtrace::Backtrace;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{DeadLetter, Rung};
+use super::encode::Original;
+use super::{DeadLetterContext, Rung};
 use crate::broker::BrokerError;
 use crate::classifier::PublishVerdict;
 use crate::partition::Ownership;
-use crate::record::TopicPartition;
+use crate::record::{Header, Record, TopicPartition};
 
 /// What the dead-letter actor is told.
 #[derive(Debug)]
 pub(crate) enum DeadLetterMessage {
-    /// Publish a dead letter; its record is settled once the broker acknowledges it.
-    Publish(Box<Job>),
+    /// Publish dead letters in their order; their records are settled once the broker acknowledges them.
+    Publish { target: Target, jobs: Jobs },
     /// Dead letters under way are not acknowledged yet, and this is why.
     Delayed { target: Target, partition: TopicPartition, error: BrokerError, waiting: usize },
     /// An attempt to publish ended.
@@ -24,10 +25,14 @@ pub(crate) enum DeadLetterMessage {
 /// One dead letter on its way.
 pub(crate) struct Job {
     pub(crate) ownership: Arc<Ownership>,
-    pub(crate) letter: DeadLetter,
+    pub(crate) record: Record,
+    /// See [`size_of`](Self::size_of). Taken where the record is in the cache already.
+    pub(crate) size: usize,
+    /// The headers to publish in place of the record's own: those that the redactor left.
+    pub(crate) headers: Option<Vec<Header>>,
+    pub(crate) context: DeadLetterContext,
     /// A panic's backtrace, not yet rendered since that takes a millisecond or two.
     pub(crate) backtrace: Option<Backtrace>,
-    pub(crate) topic: String,
     pub(crate) alert: bool,
     pub(crate) page: bool,
     /// How much of it is published; lowered when the broker refuses it.
@@ -36,23 +41,35 @@ pub(crate) struct Job {
     pub(crate) alone: bool,
 }
 
+/// How many headers a dead letter has as a rule, the record's own included.
+const HEADERS: usize = 24;
+
 /// Several jobs.
 #[allow(clippy::vec_box)] // a job is large, and moves from queue to batch to answer: by its box
 pub(crate) type Jobs = Vec<Box<Job>>;
 
 impl Job {
-    /// The size of the original record, in bytes.
-    pub(super) fn size(&self) -> usize {
-        let letter = &self.letter;
-        let headers = letter.headers.iter().map(|h| h.name.len() + h.value.as_ref().map_or(0, |value| value.len()));
-        let (key, value) = (letter.key.as_ref(), letter.value.as_ref());
-        key.map_or(0, |key| key.len()) + value.map_or(0, |value| value.len()) + headers.sum::<usize>()
+    /// The size of a record, in bytes.
+    pub(crate) fn size_of(record: &Record) -> usize {
+        let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+        let headers = record.headers().iter().map(|header| header.name.len() + length(header.value));
+        length(record.key()) + length(record.value()) + headers.sum::<usize>()
+    }
+
+    /// What it carries on of its record.
+    pub(super) fn original(&self) -> Original {
+        let mut headers = Vec::with_capacity(HEADERS);
+        match &self.headers {
+            Some(redacted) => headers.extend_from_slice(redacted),
+            None => headers.extend(self.record.owned_headers()),
+        }
+        Original { key: self.record.key_bytes(), value: self.record.value_bytes(), headers }
     }
 }
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Job({} to {})", self.letter.context.source, self.topic)
+        write!(f, "Job({})", self.context.source)
     }
 }
 

@@ -57,9 +57,10 @@ mod topics;
 
 pub(crate) use actor::DeadLetterActor;
 pub use context::{DeadLetter, DeadLetterContext, short_id};
+pub(crate) use fingerprint::Fingerprints;
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
-pub(crate) use message::{DeadLetterMessage, Job};
+pub(crate) use message::{DeadLetterMessage, Job, Jobs, Target};
 pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;

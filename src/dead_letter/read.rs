@@ -124,13 +124,13 @@ fn context(headers: &[Header]) -> Result<DeadLetterContext, ReadError> {
     );
     Ok(DeadLetterContext {
         source_timestamp: time(SOURCE_TIMESTAMP),
-        group: owned(GROUP),
+        group: text(GROUP).map(Into::into),
         attempts: number(text(DELIVERY_COUNT)),
         backtrace: owned(BACKTRACE),
         first_failed_at: time(FIRST_FAILED_AT),
         last_failed_at: time(LAST_FAILED_AT),
-        consumer_id: owned(CONSUMER_ID),
-        consumer_version: owned(CONSUMER_VERSION),
+        consumer_id: text(CONSUMER_ID).map(Into::into),
+        consumer_version: text(CONSUMER_VERSION).map(Into::into),
         replay_count: number(text(REPLAY_COUNT)).unwrap_or(0),
         fingerprint: owned(FINGERPRINT).unwrap_or_else(|| bare.fingerprint.clone()),
         ..bare

@@ -16,9 +16,9 @@ pub(crate) struct Publisher {
     pub(crate) produce: Arc<dyn Produce>,
     pub(crate) keeper: Arc<TopicKeeper>,
     pub(crate) format: DeadLetterFormat,
-    pub(crate) group: String,
-    pub(crate) consumer_id: String,
-    pub(crate) consumer_version: String,
+    pub(crate) group: Arc<str>,
+    pub(crate) consumer_id: Arc<str>,
+    pub(crate) consumer_version: Arc<str>,
 }
 
 impl Publisher {
@@ -67,10 +67,10 @@ impl Publisher {
 
     /// Fills in what is known here, once.
     fn complete(&self, job: &mut Job) {
-        let context = &mut job.letter.context;
-        context.group = Some(self.group.clone());
-        context.consumer_id = Some(self.consumer_id.clone());
-        context.consumer_version = Some(self.consumer_version.clone());
+        let context = &mut job.context;
+        context.group = Some(Arc::clone(&self.group));
+        context.consumer_id = Some(Arc::clone(&self.consumer_id));
+        context.consumer_version = Some(Arc::clone(&self.consumer_version));
         if let Some(backtrace) = job.backtrace.take() {
             let rendered = render(&backtrace);
             context.backtrace = Some(match context.backtrace.take() {
@@ -93,7 +93,7 @@ impl Publisher {
     }
 
     async fn produce(&self, target: &Target, jobs: &[Box<Job>]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
-        let source = jobs.first().map_or("", |job| job.letter.context.source.partition.topic());
+        let source = jobs.first().map_or("", |job| job.context.source.partition.topic());
         let partitions = self.keeper.partitions(source, &target.topic).await.map_err(|error| match error {
             DeadLetterTopicError::Broker(error) => error,
             // An operator can mend it while the consumer runs: it is held, not given up.
@@ -106,7 +106,8 @@ impl Publisher {
         // As many partitions as the source has, as a rule: then keys keep their partition.
         let partition = TopicPartition::new(target.topic.as_str(), target.source_partition % partitions.max(1));
         let topic = partition.shared_topic();
-        let records = jobs.iter().map(|job| job.letter.encode(&self.format, job.rung, Arc::clone(&topic))).collect();
+        let encode = |job: &Job| job.original().encode(&job.context, &self.format, job.rung, Arc::clone(&topic));
+        let records = jobs.iter().map(|job| encode(job)).collect();
         let offsets = self.produce.produce(partition.clone(), records).await?;
         if offsets.len() != jobs.len() {
             let cause = format!("{} offsets for {} records", offsets.len(), jobs.len());

@@ -89,13 +89,13 @@ fn context() -> impl Strategy<Value = DeadLetterContext> {
             let (attempts, replay_count) = counts;
             DeadLetterContext {
                 source_timestamp,
-                group,
+                group: group.map(Into::into),
                 attempts,
                 backtrace,
                 first_failed_at,
                 last_failed_at,
-                consumer_id,
-                consumer_version,
+                consumer_id: consumer_id.map(Into::into),
+                consumer_version: consumer_version.map(Into::into),
                 replay_count,
                 ..DeadLetterContext::bare(source, Category::ALL[category], error_type, message)
             }

@@ -26,9 +26,17 @@ impl Event {
             | Self::ReadFailing { reason, .. }
             | Self::OffsetReset { reason, .. }
             | Self::CommitFailing { reason }
+            | Self::Lost { reason, .. }
+            | Self::GroupTrouble { reason }
             | Self::Stopping { reason } => [Some(reason), None],
             Self::Started { .. }
             | Self::Assigned { .. }
+            | Self::Revoked { .. }
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::Sought { .. }
+            | Self::Joined { .. }
+            | Self::TopicMissing { .. }
             | Self::Released { .. }
             | Self::ReadRecovered { .. }
             | Self::Committed { .. }
@@ -38,9 +46,14 @@ impl Event {
     }
 }
 
+/// Whether a text needs no cutting.
+pub(super) fn is_brief(text: &str) -> bool {
+    text.len() <= LIMIT
+}
+
 /// Cuts a text that is longer than [`LIMIT`], on a character's boundary, and says at its end how long it was.
 fn cut(text: &mut String) {
-    if text.len() > LIMIT {
+    if !is_brief(text) {
         let mark = format!("… ({} bytes in all)", text.len());
         let kept = text.floor_char_boundary(LIMIT - mark.len());
         // A new one, since cutting keeps the memory.

@@ -1,35 +1,58 @@
 use tracing::{debug, error, info, warn};
 
-use super::Event;
+use super::{Event, Exhausted};
+use crate::policy::Category::{Poison, Validation};
 
 /// Levels: start, stop, retry, published = info; validation and exhausted = warn; poison and holds = error.
 pub(super) fn log(event: &Event) {
-    use crate::policy::Category::{Poison, Validation};
     match event {
         Event::Started { group, partitions } => info!(group, partitions, "consumer started"),
         Event::Assigned { partition, offset, reset } => {
             info!(topic = partition.topic(), partition = partition.partition(), offset, reset, "partition assigned");
         }
+        Event::Revoked { partition, committed } => {
+            info!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                committed,
+                "partition given up to the group"
+            );
+        }
+        Event::Lost { partition, reason } => {
+            warn!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                "partition lost, nothing more of it is committed: {reason}"
+            );
+        }
+        Event::Paused { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition paused");
+        }
+        Event::Resumed { partition } => {
+            info!(topic = partition.topic(), partition = partition.partition(), "partition resumed");
+        }
+        Event::Sought { partition, from, to } => {
+            info!(
+                topic = partition.topic(),
+                partition = partition.partition(),
+                from,
+                to,
+                "partition goes on at another offset, as asked"
+            );
+        }
+        // The group actor has logged these two at higher levels, with what it knows besides.
+        Event::Joined { group, member_id, epoch, protocol, assignor, partitions } => {
+            debug!(group, member_id, epoch, protocol, assignor, partitions, "joined the group");
+        }
+        Event::TopicMissing { topic } => debug!(topic, "the topic does not exist, waiting for it"),
+        Event::GroupTrouble { reason } => warn!("trouble with the group, trying again: {reason}"),
         Event::Retrying { record, category, error_type, message, attempt, max_attempts, backoff } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
             %category, error_type, attempt, max_attempts, ?backoff, "delivery failed, retrying after the wait: {message}"
         ),
         Event::Exhausted { record, category, error_type, message, attempts, dead_letter_topic } => {
-            let (topic, partition, offset) = (record.partition.topic(), record.partition.partition(), record.offset);
-            match category {
-                Poison => error!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "poison pill, sending to the dead-letter topic: {message}"
-                ),
-                Validation => warn!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "invalid record, sending to the dead-letter topic: {message}"
-                ),
-                _ => warn!(
-                    topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
-                    "attempts exhausted, sending to the dead-letter topic: {message}"
-                ),
-            }
+            let (category, attempts) = (*category, *attempts);
+            exhausted(Exhausted { record, category, error_type, message, attempts, dead_letter_topic });
         }
         Event::DeadLettered {
             record,
@@ -113,5 +136,24 @@ pub(super) fn log(event: &Event) {
         Event::Stopping { reason } => info!("consumer stopping: {reason}"),
         Event::Stopped => info!("consumer stopped"),
         Event::Missed(_) => {}
+    }
+}
+
+pub(super) fn exhausted(event: Exhausted<'_>) {
+    let Exhausted { record, category, error_type, message, attempts, dead_letter_topic } = event;
+    let (topic, partition, offset) = (record.partition.topic(), record.partition.partition(), record.offset);
+    match category {
+        Poison => error!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "poison pill, sending to the dead-letter topic: {message}"
+        ),
+        Validation => warn!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "invalid record, sending to the dead-letter topic: {message}"
+        ),
+        _ => warn!(
+            topic, partition, offset, %category, error_type, attempts, dead_letter_topic,
+            "attempts exhausted, sending to the dead-letter topic: {message}"
+        ),
     }
 }

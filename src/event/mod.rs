@@ -4,12 +4,15 @@
 //! Texts in events are cut at 2 KiB, since a slow reader's events wait in memory; dead letters have limits of their own.
 
 mod brief;
+mod exhausted;
 mod log;
+mod stream;
 
-use std::fmt;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
+pub(crate) use exhausted::Exhausted;
+pub use stream::EventStream;
+pub(crate) use stream::Events;
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};
@@ -22,7 +25,7 @@ pub enum Event {
     Started {
         /// The group.
         group: String,
-        /// How many partitions it has.
+        /// How many partitions it has; 0 for a member of a group, which is told later ([`Event::Joined`]).
         partitions: usize,
     },
     /// A partition is about to be processed.
@@ -33,6 +36,68 @@ pub enum Event {
         offset: i64,
         /// Whether the group had no valid committed offset, so that the reset policy chose it.
         reset: bool,
+    },
+    /// A partition was given up to the group: what was in flight is finished or dropped, and another member goes on at the
+    /// offset committed.
+    Revoked {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that was committed last; the one that it began at, where it was moving to another.
+        committed: i64,
+    },
+    /// A partition was taken away: the group has gone on without this member, or may have. What was in flight was dropped, and
+    /// nothing of it is committed or dead-lettered any more. Whoever has the partition now handles again what was not
+    /// committed.
+    Lost {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing new of a partition is delivered until it is resumed.
+    Paused {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on after [`Event::Paused`].
+    Resumed {
+        /// The partition.
+        partition: TopicPartition,
+    },
+    /// A partition goes on at another offset, as it was asked to.
+    Sought {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset that would have been delivered next.
+        from: i64,
+        /// The offset that it goes on at.
+        to: i64,
+    },
+    /// The consumer became a member of its group, or what it has in it changed.
+    Joined {
+        /// The group.
+        group: String,
+        /// The member id.
+        member_id: String,
+        /// The group's generation (classic protocol) or the member's epoch (KIP-848).
+        epoch: i32,
+        /// `classic` or `consumer`.
+        protocol: &'static str,
+        /// The assignor in use; empty where the broker chose it.
+        assignor: String,
+        /// How many partitions are assigned to it.
+        partitions: usize,
+    },
+    /// The group's coordinator cannot be reached or does not answer for now, or does what is not understood; it is tried
+    /// again. Reported once per streak.
+    GroupTrouble {
+        /// Why.
+        reason: String,
+    },
+    /// A topic that the consumer subscribes to does not exist, or not any more; it is read once it is there.
+    TopicMissing {
+        /// The topic.
+        topic: String,
     },
     /// A delivery failed and the record is delivered again after a wait; nothing on its partition overtakes it.
     Retrying {
@@ -212,64 +277,4 @@ pub enum Event {
     Stopped,
     /// The reader of the stream was too slow: this many events are missing here.
     Missed(u64),
-}
-
-/// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
-/// 16,384 events behind gets [`Event::Missed`] in place of the oldest.
-#[derive(Debug)]
-pub struct EventStream {
-    receiver: broadcast::Receiver<Event>,
-}
-
-impl EventStream {
-    /// Waits for the next event; `None` after the last.
-    pub async fn next(&mut self) -> Option<Event> {
-        match self.receiver.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
-
-    /// The next event if it is there already.
-    pub fn try_next(&mut self) -> Option<Event> {
-        match self.receiver.try_recv() {
-            Ok(event) => Some(event),
-            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Event::Missed(missed)),
-            Err(_) => None,
-        }
-    }
-}
-
-/// The sending side.
-#[derive(Clone)]
-pub(crate) struct Events {
-    sender: broadcast::Sender<Event>,
-}
-
-/// How many events a stream may lag behind.
-const CAPACITY: usize = 16_384;
-
-impl Events {
-    pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
-    }
-
-    pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream { receiver: self.sender.subscribe() }
-    }
-
-    /// Logs the event and puts it on the streams.
-    pub(crate) fn emit(&self, mut event: Event) {
-        brief::shorten(&mut event);
-        log::log(&event);
-        // No stream is no error.
-        let _ = self.sender.send(event);
-    }
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Events")
-    }
 }

@@ -10,12 +10,14 @@ pub(crate) struct Lease {
     base: Instant,
     /// Nanoseconds since `base`; 0 is over.
     until: AtomicU64,
+    /// How often it was ended.
+    term: AtomicU64,
 }
 
 impl Lease {
     /// A lease that is over.
     pub(crate) fn new() -> Self {
-        Self { base: Instant::now(), until: AtomicU64::new(0) }
+        Self { base: Instant::now(), until: AtomicU64::new(0), term: AtomicU64::new(0) }
     }
 
     /// Moves the end, forwards only: a late answer does not shorten it.
@@ -23,9 +25,23 @@ impl Lease {
         self.until.fetch_max(self.nanos(until), Ordering::AcqRel);
     }
 
-    /// Ends it at once.
+    /// Ends it at once, and for good for all that was assigned under it.
     pub(crate) fn end(&self) {
+        self.term.fetch_add(1, Ordering::AcqRel);
         self.until.store(0, Ordering::Release);
+    }
+
+    /// The present term, which ends with [`end`](Self::end); whoever takes a partition keeps it for
+    /// [`is_over_since`](Self::is_over_since).
+    pub(crate) fn term(&self) -> u64 {
+        self.term.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing may be dispatched, committed or handed over any more of what was taken in `term`. A member that lost
+    /// everything may be in the group again before those that process its partitions are told of the loss.
+    pub(crate) fn is_over_since(&self, term: u64) -> bool {
+        // In this order: a lease extended in a later term is seen together with that term.
+        self.is_over() || self.term() != term
     }
 
     /// Whether nothing may be dispatched, committed or handed over any more.
@@ -59,5 +75,19 @@ mod tests {
         assert!(!lease.is_over());
         lease.end();
         assert!(lease.is_over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_before_the_lease_was_ended_is_not_processed_under_the_next_one() {
+        let lease = Lease::new();
+        lease.extend(Instant::now() + Duration::from_secs(10));
+        let first = lease.term();
+        assert!(!lease.is_over_since(first));
+        lease.end();
+        lease.extend(Instant::now() + Duration::from_secs(10));
+        assert!(lease.is_over_since(first));
+        assert!(!lease.is_over() && !lease.is_over_since(lease.term()));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(lease.is_over_since(lease.term()));
     }
 }

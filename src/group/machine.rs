@@ -7,12 +7,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::broker::{
-    BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup, MemberIdentity, SyncGroup,
+    BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, JoinAnswer, JoinGroup, MemberIdentity,
+    SyncGroup,
 };
 use crate::group::message::GroupNotice;
 use crate::record::TopicPartition;
 
-/// The topics that the subscription comes to, by name.
+/// The topics that the subscription comes to, and those that were asked for by [`Effect::LookAtTopics`], by name.
 pub(crate) type Topics = BTreeMap<String, TopicInfo>;
 
 /// What metadata says of a topic.
@@ -22,6 +23,8 @@ pub(crate) struct TopicInfo {
     pub(crate) id: Option<Uuid>,
     /// How many partitions it has.
     pub(crate) partitions: i32,
+    /// Whether this member's own subscription names or matches it; otherwise it was asked for, and is not this member's.
+    pub(crate) subscribed: bool,
 }
 
 /// What happens to a member.

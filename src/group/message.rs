@@ -2,6 +2,7 @@ use ractor::RpcReplyPort;
 use uuid::Uuid;
 
 use super::machine::{Answer, Topics};
+use super::settings::GroupProtocol;
 use crate::broker::{BrokerError, ErrorCode, MemberIdentity};
 use crate::record::TopicPartition;
 
@@ -12,6 +13,8 @@ pub(crate) enum GroupMessage {
     Tick,
     /// A request under way ended.
     Answered(Answer),
+    /// Which protocol is to be spoken.
+    Chosen(Result<GroupProtocol, BrokerError>),
     /// What the subscription comes to now.
     Topics(Result<Topics, BrokerError>),
     /// Partitions that were to be given up are: nothing of them is handled or committed any more.

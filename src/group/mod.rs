@@ -5,12 +5,24 @@
 //! handlers do. What is owned may be processed until the [`Lease`] is over, which is shorter than the session that the
 //! coordinator grants: so nothing is handled any more when it gives the partitions to others.
 
+mod actor;
+mod assignors;
+mod classic;
+mod consumer;
 mod lease;
+mod log;
+mod looks;
 mod machine;
 mod message;
+mod protocol;
+mod request;
 mod settings;
+mod timer;
+mod topics;
 
+pub(crate) use actor::GroupActor;
 pub(crate) use lease::Lease;
 pub(crate) use message::{GroupMessage, GroupNotice};
-pub use settings::{Assignor, GroupProtocol};
 pub(crate) use settings::GroupSettings;
+pub use settings::{Assignor, GroupProtocol};
+pub(crate) use topics::Subscription;

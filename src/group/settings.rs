@@ -59,6 +59,8 @@ pub(crate) struct GroupSettings {
     pub(crate) heartbeat_interval: Duration,
     /// How long the coordinator waits for partitions to be given up.
     pub(crate) rebalance_timeout: Duration,
+    /// How often metadata is read anew, for topics and partitions that came or went. At most five minutes, whatever this says.
+    pub(crate) refresh: Duration,
     /// How long after the sending of the last heartbeat that succeeded records may be dispatched.
     pub(crate) lease: Duration,
 }

@@ -14,34 +14,48 @@ pub(crate) const TEXT_LIMIT: usize = 64 * 1024;
 pub(crate) struct Chain {
     /// "outer: cause: cause", a cause left out where the text before already ends with it.
     pub(crate) message: String,
-    /// All texts, outermost first, repeated ones too.
-    pub(crate) lines: Vec<String>,
+    /// All texts, outermost first, repeated ones too, one per line: "outer", "caused by: cause".
+    pub(crate) lines: String,
 }
 
 impl Chain {
     pub(crate) fn of(failure: &Failure) -> Self {
         let mut chain = Self::default();
         let mut left = TEXT_LIMIT;
+        // What most errors say fits at once.
+        let mut text = String::with_capacity(128);
         for heading in failure.headings() {
-            chain.push(bounded(&heading, &mut left));
+            put_bounded(&mut text, &heading, &mut left);
+            chain.push(&mut text);
         }
         for error in errors(failure.error()) {
-            chain.push(bounded(&error, &mut left));
+            put_bounded(&mut text, &error, &mut left);
+            chain.push(&mut text);
         }
         chain
     }
 
-    fn push(&mut self, text: String) {
+    /// Adds the next text, and leaves an empty one behind.
+    fn push(&mut self, text: &mut String) {
         if text.is_empty() {
             return;
         }
-        if self.message.is_empty() {
-            self.message.push_str(&text);
-        } else if !self.message.ends_with(&text) {
-            self.message.push_str(": ");
-            self.message.push_str(&text);
+        if !self.lines.is_empty() {
+            self.lines.push_str("\ncaused by: ");
         }
-        self.lines.push(text);
+        if text.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.lines.push_str(&text.replace(['\n', '\r'], " "));
+        } else {
+            self.lines.push_str(text);
+        }
+        if self.message.is_empty() {
+            // As a rule it is the only one.
+            std::mem::swap(&mut self.message, text);
+        } else if !self.message.ends_with(&**text) {
+            self.message.push_str(": ");
+            self.message.push_str(text);
+        }
+        text.clear();
     }
 }
 
@@ -58,10 +72,10 @@ pub(crate) fn errors<'a>(first: Option<&'a (dyn Error + 'static)>) -> impl Itera
     .take(DEPTH_LIMIT)
 }
 
-/// The text of `value`, cut when `left` bytes are used up, on a character's boundary.
-fn bounded(value: &dyn fmt::Display, left: &mut usize) -> String {
+/// Appends the text of `value`, cut when `left` bytes are used up, on a character's boundary.
+fn put_bounded(text: &mut String, value: &dyn fmt::Display, left: &mut usize) {
     struct Bounded<'a> {
-        text: String,
+        text: &'a mut String,
         left: &'a mut usize,
     }
 
@@ -74,10 +88,8 @@ fn bounded(value: &dyn fmt::Display, left: &mut usize) -> String {
         }
     }
 
-    let mut bounded = Bounded { text: String::new(), left };
     // An error means that the limit was reached, or that the user's `Display` gave up: what is there is kept.
-    let _ = write!(bounded, "{value}");
-    bounded.text
+    let _ = write!(Bounded { text, left }, "{value}");
 }
 
 #[cfg(test)]

@@ -2,17 +2,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::time::Instant;
 
 use super::message::OffsetsMessage;
-use super::state::Ledger;
-use crate::broker::{BrokerError, CommittedOffset, OffsetStore};
+use super::state::{Ledger, Watermark};
+use super::waiting::Waiting;
+use crate::broker::{BrokerError, ErrorCode, MemberIdentity, OffsetStore};
 use crate::event::{Event, Events};
+use crate::group::Lease;
 use crate::isolation::guard::Guarded;
-use crate::record::TopicPartition;
+use crate::policy::Backoff;
 
-/// How soon a failed commit is tried again while somebody waits for it.
-const FLUSH_RETRY: Duration = Duration::from_millis(100);
+/// Waits before a failed commit is tried again while somebody waits for it.
+const RETRY: Backoff = Backoff::exponential(Duration::from_millis(100), 2.0, Duration::from_secs(1));
+
+/// How long an identity that the group has gone on without is not used again, while no other comes.
+pub(super) const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Turns settled offsets into watermarks and commits them, one commit at a time.
 pub(crate) struct OffsetsActor {
@@ -24,33 +30,62 @@ pub(crate) struct OffsetsActor {
     pub(crate) closed: Arc<AtomicBool>,
 }
 
+/// How the offsets are committed.
+pub(crate) struct Committing {
+    /// `None` where partitions are assigned by hand.
+    pub(crate) member: Option<Member>,
+    /// Commit once so many records are settled.
+    pub(crate) every: Option<u64>,
+    /// How often what does not change is committed again, where partitions are assigned by hand.
+    pub(crate) again: Duration,
+}
+
+/// What commits of a member depend on.
+pub(crate) struct Member {
+    pub(crate) lease: Arc<Lease>,
+    /// Told that a commit under the present identity was refused: the group has gone on.
+    pub(crate) refused: Box<dyn Fn(ErrorCode) + Send + Sync>,
+}
+
 pub(crate) struct OffsetsState {
+    committing: Committing,
     ledger: Ledger,
-    committing: bool,
-    /// Whether the last commit failed, so that a streak is reported once.
-    failing: bool,
-    /// Flushes that wait for the next commit, and those that the commit under way is for.
-    flushes: Vec<RpcReplyPort<()>>,
-    flushing: Vec<RpcReplyPort<()>>,
-    /// Ended ownerships whose last commit may be under way.
-    closing: Vec<RpcReplyPort<()>>,
+    /// Whether a commit is under way.
+    busy: bool,
+    /// How many commits in a row have failed; a streak is reported once.
+    failures: u32,
+    waiting: Waiting,
+    /// How many records were settled since the last commit.
+    settled: u64,
+    identity: Option<MemberIdentity>,
+    /// Why the group refused a commit under the present identity, and when.
+    refused: Option<(ErrorCode, Instant)>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
 impl Actor for OffsetsActor {
     type Msg = OffsetsMessage;
     type State = OffsetsState;
-    type Arguments = ();
+    type Arguments = Committing;
 
-    async fn pre_start(&self, myself: ActorRef<OffsetsMessage>, (): ()) -> Result<OffsetsState, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<OffsetsMessage>,
+        committing: Committing,
+    ) -> Result<OffsetsState, ActorProcessingErr> {
         myself.send_interval(self.commit_interval, || OffsetsMessage::Tick);
+        if committing.member.is_none() {
+            myself.send_interval(committing.again, || OffsetsMessage::Again);
+        }
         Ok(OffsetsState {
+            committing,
             ledger: Ledger::default(),
-            committing: false,
-            failing: false,
-            flushes: Vec::new(),
-            flushing: Vec::new(),
-            closing: Vec::new(),
+            busy: false,
+            failures: 0,
+            waiting: Waiting::default(),
+            settled: 0,
+            identity: None,
+            refused: None,
         })
     }
 
@@ -61,22 +96,51 @@ impl Actor for OffsetsActor {
         state: &mut OffsetsState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            OffsetsMessage::Open { partition, epoch, start } => state.ledger.open(partition, epoch, start),
+            OffsetsMessage::Open { partition, epoch, beginning } => state.ledger.open(partition, epoch, beginning),
+            OffsetsMessage::CommitStart { partition, epoch, reply } => {
+                state.waiting.start((partition, epoch), reply);
+                self.commit(&myself, state);
+            }
             OffsetsMessage::Settled { partition, epoch, from, to } => {
                 state.ledger.settle(&partition, epoch, from, to);
+                state.settled = state.settled.saturating_add(to.abs_diff(from));
+                if state.is_due_by_count() {
+                    self.commit(&myself, state);
+                }
+            }
+            OffsetsMessage::LeaderEpoch { partition, epoch, from, leader_epoch } => {
+                state.ledger.leader_epoch(&partition, epoch, from, leader_epoch);
             }
             OffsetsMessage::Close { partition, epoch, reply } => {
                 state.ledger.close(&partition, epoch);
-                if state.committing {
-                    state.closing.push(reply);
-                } else {
-                    let _ = reply.send(());
+                state.waiting.close(reply);
+                if !state.busy {
+                    state.waiting.idle();
                 }
+                state.waiting.committed(&state.ledger);
             }
-            OffsetsMessage::Tick => self.commit(&myself, state),
-            OffsetsMessage::Committed { offsets, result } => self.committed(&myself, state, offsets, result),
-            OffsetsMessage::Flush(reply) => {
-                state.flushes.push(reply);
+            OffsetsMessage::Lost { partition, epoch } => {
+                state.ledger.close(&partition, epoch);
+                state.waiting.committed(&state.ledger);
+            }
+            OffsetsMessage::Identity(identity) => {
+                state.identity = identity;
+                state.refused = None;
+                self.commit(&myself, state);
+            }
+            OffsetsMessage::Tick => {
+                state.forgive();
+                self.commit(&myself, state);
+            }
+            OffsetsMessage::Again => {
+                state.ledger.again();
+                self.commit(&myself, state);
+            }
+            OffsetsMessage::Committed { offsets, member, result } => {
+                self.committed(&myself, state, offsets, member, result);
+            }
+            OffsetsMessage::Flush { ownership, reply } => {
+                state.waiting.flush(ownership, reply);
                 self.commit(&myself, state);
             }
             OffsetsMessage::Snapshot(reply) => drop(reply.send(state.ledger.snapshot())),
@@ -85,21 +149,58 @@ impl Actor for OffsetsActor {
     }
 }
 
+impl OffsetsState {
+    fn is_due_by_count(&self) -> bool {
+        self.committing.every.is_some_and(|every| self.settled >= every)
+    }
+
+    /// Nothing is committed under the present identity. A member that is still one learns its next epoch or generation soon;
+    /// one that is not is not waited for.
+    fn held(&mut self) {
+        if self.refused.is_some_and(|(code, _)| !passes(code)) {
+            self.waiting.fenced();
+        }
+    }
+
+    /// Asks again under the identity that was refused: at the next interval where that passes by itself, and after a while in
+    /// any case, since the group may find that the member is one of its own after all and tell no new identity.
+    fn forgive(&mut self) {
+        if self.refused.is_some_and(|(code, at)| passes(code) || at.elapsed() >= ASK_AGAIN) {
+            self.refused = None;
+        }
+    }
+}
+
+/// Whether a refusal means that the group is changing, not that it has gone on without the member.
+fn passes(code: ErrorCode) -> bool {
+    code == ErrorCode::STALE_MEMBER_EPOCH || code == ErrorCode::REBALANCE_IN_PROGRESS
+}
+
 impl OffsetsActor {
-    /// Starts a commit of what has changed, unless one is under way.
+    /// Starts a commit of what has changed, unless one is under way or the group lets nothing be committed.
     fn commit(&self, myself: &ActorRef<OffsetsMessage>, state: &mut OffsetsState) {
-        if state.committing || self.closed.load(Ordering::Acquire) {
+        if state.busy || self.closed.load(Ordering::Acquire) {
             return;
         }
+        // What is committed already needs no further one.
+        state.waiting.committed(&state.ledger);
         let offsets = state.ledger.uncommitted();
         if offsets.is_empty() {
-            state.flushes.drain(..).for_each(|reply| drop(reply.send(())));
             return;
         }
-        state.committing = true;
-        state.flushing.append(&mut state.flushes);
-        let to_commit = offsets.iter().map(|(partition, offset)| CommittedOffset::new(partition.clone(), *offset));
-        let commit = self.store.commit(self.group.clone(), to_commit.collect());
+        let to_commit = offsets.iter().map(|(_, offset)| offset.clone()).collect();
+        let group = self.group.clone();
+        let (member, commit) = match &state.committing.member {
+            None => (None, self.store.commit(group, to_commit)),
+            Some(member) => match &state.identity {
+                None => return state.waiting.fenced(),
+                Some(_) if state.refused.is_some() => return state.held(),
+                Some(_) if member.lease.is_over() => return self.again_soon(myself, state),
+                Some(identity) => (Some(identity.clone()), self.store.commit_as(group, identity.clone(), to_commit)),
+            },
+        };
+        state.busy = true;
+        state.settled = 0;
         let myself = myself.clone();
         tokio::spawn(async move {
             // An adapter's panic must not leave the actor waiting for an answer for ever.
@@ -108,7 +209,7 @@ impl OffsetsActor {
                 Err(BrokerError::Malformed { doing, cause: format!("the adapter panicked: {}", report.message) })
             });
             // The actor is gone only when the consumer is.
-            let _ = myself.cast(OffsetsMessage::Committed { offsets, result });
+            let _ = myself.cast(OffsetsMessage::Committed { offsets, member, result });
         });
     }
 
@@ -116,87 +217,73 @@ impl OffsetsActor {
         &self,
         myself: &ActorRef<OffsetsMessage>,
         state: &mut OffsetsState,
-        offsets: Vec<(TopicPartition, i64)>,
+        offsets: Vec<Watermark>,
+        member: Option<MemberIdentity>,
         result: Result<Vec<Result<(), BrokerError>>, BrokerError>,
     ) {
-        state.committing = false;
-        state.closing.drain(..).for_each(|reply| drop(reply.send(())));
-        let mut failure = None;
-        let mut done = 0;
-        match result {
-            Ok(results) => {
-                for ((partition, offset), result) in offsets.into_iter().zip(results) {
-                    match result {
-                        Ok(()) => {
-                            state.ledger.committed(&partition, offset);
-                            done += 1;
-                        }
-                        Err(error) => failure = Some(format!("{partition} at {offset}: {error}")),
+        state.busy = false;
+        state.waiting.idle();
+        let results = match result {
+            Ok(results) => results,
+            Err(error) => vec![Err(error); offsets.len()],
+        };
+        let (mut done, mut refused, mut failure) = (0, None, None);
+        for ((epoch, offset), result) in offsets.into_iter().zip(results) {
+            let error = match result {
+                Ok(()) => {
+                    state.ledger.committed(&offset.partition, epoch, offset.offset);
+                    done += 1;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            match error.code().filter(|code| code.is_fenced() || *code == ErrorCode::REBALANCE_IN_PROGRESS) {
+                Some(code) if member.is_some() => refused = Some(code),
+                _ => {
+                    if !error.is_retriable() {
+                        state.waiting.failed(&offset.partition, &error);
                     }
+                    failure = Some(format!("{} at {}: {error}", offset.partition, offset.offset));
                 }
             }
-            Err(error) => failure = Some(error.to_string()),
         }
+        state.waiting.committed(&state.ledger);
         if done > 0 {
             self.events.emit(Event::Committed { partitions: done });
         }
         match failure {
             Some(reason) => {
-                if !std::mem::replace(&mut state.failing, true) {
+                state.failures = state.failures.saturating_add(1);
+                if state.failures == 1 {
                     self.events.emit(Event::CommitFailing { reason });
                 }
-                state.flushes.append(&mut state.flushing);
-                state.flushes.retain(|reply| !reply.is_closed());
-                if !state.flushes.is_empty() {
-                    myself.send_after(FLUSH_RETRY, || OffsetsMessage::Tick);
-                }
             }
-            None => {
-                state.failing = false;
-                state.flushing.drain(..).for_each(|reply| drop(reply.send(())));
-                if !state.flushes.is_empty() {
-                    self.commit(myself, state);
-                }
-            }
+            None => state.failures = 0,
         }
-    }
-}
-
-#[cfg(all(test, feature = "testing"))]
-mod tests {
-    use ractor::rpc::CallResult;
-
-    use super::*;
-    use crate::testing::memory::Memory;
-
-    /// Settles offsets below 5, has them committed, and says how far the store got.
-    async fn committed(closed: bool) -> Option<i64> {
-        let memory = Memory::default();
-        let orders = TopicPartition::new("orders", 0);
-        let actor = OffsetsActor {
-            group: "group".to_owned(),
-            store: memory.ports().offsets,
-            events: Events::new(),
-            commit_interval: Duration::from_secs(3600),
-            closed: Arc::new(AtomicBool::new(closed)),
-        };
-        let (actor, _join) = Actor::spawn(None, actor, ()).await.unwrap();
-        actor.cast(OffsetsMessage::Open { partition: orders.clone(), epoch: 1, start: 0 }).unwrap();
-        actor.cast(OffsetsMessage::Settled { partition: orders, epoch: 1, from: 0, to: 5 }).unwrap();
-        actor.cast(OffsetsMessage::Tick).unwrap();
-        // One thread, and a store that answers at once: a commit would be through by then.
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-        match actor.call(OffsetsMessage::Snapshot, None).await {
-            Ok(CallResult::Success(offsets)) => offsets.first().map(|offsets| offsets.committed),
-            _ => None,
+        match refused {
+            Some(code) if member == state.identity => self.refused(state, code),
+            // The member's identity changed meanwhile, and this is what it was changed for.
+            Some(_) => self.commit(myself, state),
+            None if state.failures > 0 => self.again_soon(myself, state),
+            None if state.waiting.is_any() || state.is_due_by_count() => self.commit(myself, state),
+            None => {}
         }
     }
 
-    #[tokio::test]
-    async fn nothing_is_committed_after_the_consumer_was_dropped() {
-        assert_eq!(committed(false).await, Some(5));
-        assert_eq!(committed(true).await, Some(0));
+    /// The group has gone on: the present identity is of no use any more.
+    fn refused(&self, state: &mut OffsetsState, code: ErrorCode) {
+        state.refused = Some((code, Instant::now()));
+        state.held();
+        if let Some(member) = &state.committing.member {
+            (member.refused)(code);
+        }
+    }
+
+    /// Tries again before the next interval if somebody waits.
+    fn again_soon(&self, myself: &ActorRef<OffsetsMessage>, state: &mut OffsetsState) {
+        if state.waiting.is_any() {
+            let wait = RETRY.delay(state.failures.max(1), rand::random());
+            myself.send_after(wait, || OffsetsMessage::Tick);
+        }
     }
 }

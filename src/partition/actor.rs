@@ -8,6 +8,7 @@ use super::context::{CorruptBatches, PartitionContext, TopicLimits};
 use super::deliver::{Attempt, Delivered};
 use super::error::PartitionError;
 use super::judge::{Judged, judge};
+use super::letters::Letters;
 use super::message::PartitionMessage;
 use super::ownership::Ownership;
 use super::patience::Patience;
@@ -35,6 +36,7 @@ pub(crate) struct PartitionState<D, H> {
     decoder: Contained<D>,
     handler: Contained<H>,
     outbox: Arc<Outbox>,
+    letters: Letters,
     progress: Progress,
     patience: Patience,
     turn: Turn,
@@ -85,6 +87,7 @@ where
             decoder,
             handler,
             outbox: Arc::new(Outbox::new(self.context.producer.clone())),
+            letters: Letters::new(&self.context, &self.ownership),
             progress: Progress::of(&self.ownership),
             patience: Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone()),
             turn: Turn::begin(),
@@ -98,6 +101,7 @@ where
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let outcome = self.run(state).await;
+        state.letters.hand_over()?;
         state.progress.report(&self.context, &self.ownership)?;
         match outcome? {
             Pause::Idle => {}
@@ -122,7 +126,7 @@ where
 
     /// Processes what is in the feed.
     async fn run(&self, state: &mut PartitionState<D, F::Handler>) -> Result<Pause, PartitionError> {
-        if !self.dead_letters_acknowledged().await {
+        if !self.dead_letters_acknowledged(state).await? {
             return Ok(Pause::Stopping);
         }
         loop {
@@ -158,13 +162,18 @@ where
             self.ownership.stop();
             return Ok(false);
         }
+        state.progress.leader_epoch(batch.leader_epoch(), &self.context, &self.ownership)?;
         for index in batch.index_of(self.ownership.position())..batch.len() {
-            if self.ownership.is_stopping() || self.context.closed.load(Ordering::Acquire) {
+            if !self.ownership.may_deliver() && !self.until_may_deliver(state).await? {
+                return Ok(false);
+            }
+            if self.context.closed.load(Ordering::Acquire) {
                 return Ok(false);
             }
             if let Some(now) = state.turn.look() {
                 state.progress.report_if_due(now, &self.context, &self.ownership);
                 if state.turn.is_over(now) {
+                    state.letters.hand_over()?;
                     tokio::task::yield_now().await;
                     state.turn.begin_again();
                 }
@@ -207,26 +216,51 @@ where
                 Delivered::Failed(evidence) => evidence,
                 Delivered::Lost(fault) => return Err(PartitionError::Fault { record, fault }),
                 Delivered::Gone(reason) => return Err(PartitionError::Infrastructure { reason }),
+                Delivered::Withheld => {
+                    if !self.until_may_deliver(state).await? {
+                        return Ok(false);
+                    }
+                    delivered = self.attempt(state, record.clone()).await;
+                    continue;
+                }
             };
             state.progress.report(&self.context, &self.ownership)?;
-            match judge(&self.context, &self.ownership, &record, evidence, None).await? {
+            match judge(&self.context, &mut state.letters, &record, evidence, None).await? {
                 Judged::Retry(after) => {
+                    state.letters.hand_over()?;
                     if !self.wait(after).await {
                         return Ok(false);
                     }
                 }
                 Judged::Passed => {
                     state.progress.passed(offset + 1, &self.ownership);
-                    return Ok(self.dead_letters_acknowledged().await);
+                    return self.dead_letters_acknowledged(state).await;
                 }
                 Judged::Stop(reason) => {
                     (self.halt)(reason);
                     self.ownership.stop();
                     return Ok(false);
                 }
+                Judged::Withheld => return Ok(false),
+            }
+            if !self.until_may_deliver(state).await? {
+                return Ok(false);
             }
             delivered = self.attempt(state, record.clone()).await;
         }
+    }
+
+    /// Waits until the next record may be delivered: while the partition is paused, or the lease of a member is over and may
+    /// be renewed. False if the ownership ends before.
+    async fn until_may_deliver(&self, state: &mut PartitionState<D, F::Handler>) -> Result<bool, PartitionError> {
+        if self.ownership.may_deliver() {
+            return Ok(true);
+        }
+        state.letters.hand_over()?;
+        state.progress.report(&self.context, &self.ownership)?;
+        let goes_on = self.ownership.until_may_deliver().await;
+        state.turn.rested();
+        Ok(goes_on)
     }
 
     async fn attempt(&self, state: &mut PartitionState<D, F::Handler>, record: Record) -> Delivered {
@@ -249,10 +283,15 @@ where
             partition: &self.ownership.partition,
             number: retry.map_or(1, |retry| retry.attempts + 1),
             first_failure: retry.map(|retry| retry.first_failed),
+            ownership: Some(&self.ownership),
         };
-        // Progress does not wait for a slow record.
-        let progress = &mut state.progress;
-        let due = |now| progress.report_if_due(now, &self.context, &self.ownership);
+        // Neither progress nor dead letters wait for a slow record.
+        let (progress, letters) = (&mut state.progress, &mut state.letters);
+        let due = |now| {
+            // Ignored: without a dead-letter actor the next one fails too, and that one is not ignored.
+            let _ = letters.hand_over();
+            progress.report_if_due(now, &self.context, &self.ownership)
+        };
         let delivered = attempt.run(due).await;
         if state.patience.has_waited() {
             state.turn.rested();
@@ -270,8 +309,15 @@ where
     }
 
     /// Waits until no more dead letters than allowed wait for their acknowledgement. False if the ownership ends before.
-    async fn dead_letters_acknowledged(&self) -> bool {
+    async fn dead_letters_acknowledged(
+        &self,
+        state: &mut PartitionState<D, F::Handler>,
+    ) -> Result<bool, PartitionError> {
         let limit = self.context.max_unacknowledged;
-        self.ownership.unacknowledged() <= limit || self.ownership.acknowledged_down_to(limit).await
+        if state.letters.unacknowledged() <= limit {
+            return Ok(true);
+        }
+        state.letters.hand_over()?;
+        Ok(self.ownership.acknowledged_down_to(limit).await)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ractor::ActorRef;
 use serde::Deserialize;
 
+use super::topic::Sources;
 use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
 use crate::dead_letter::{DeadLetterMessage, Redactor};
 use crate::event::Events;
@@ -42,10 +43,12 @@ pub(crate) struct PartitionContext {
     pub(crate) producer: Producer,
     /// How long handled records may wait to be reported as settled while a record after them is processed.
     pub(crate) report_interval: Duration,
+    /// How many handled records may wait so.
+    pub(crate) report_records: u64,
     pub(crate) hooks: Hooks,
     pub(crate) topics: DeadLetterTopics,
     /// The topics that the consumer reads.
-    pub(crate) sources: Vec<String>,
+    pub(crate) sources: Sources,
     pub(crate) corrupt_batches: CorruptBatches,
     /// How many dead letters of a partition may wait for their acknowledgement while it goes on.
     pub(crate) max_unacknowledged: usize,

@@ -1,6 +1,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::SystemTime;
 
@@ -8,6 +9,7 @@ use tokio::time::Instant;
 
 use super::context::Hooks;
 use super::error::Fault;
+use super::ownership::Ownership;
 use super::patience::Patience;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::{Event, Events};
@@ -29,6 +31,8 @@ pub(crate) enum Delivered {
     Lost(Fault),
     /// The handler says that it cannot go on, through no fault of the record.
     Gone(String),
+    /// It was decoded, and not given to the handler, since the partition may not be this consumer's any more.
+    Withheld,
 }
 
 /// One delivery: a record, and all that takes part. The record is moved, not cloned, and its [`Delivery`] made where it is
@@ -46,6 +50,8 @@ pub(crate) struct Attempt<'a, D, H> {
     /// 1 for the first.
     pub(crate) number: u32,
     pub(crate) first_failure: Option<SystemTime>,
+    /// Looked at again where decoding took its time; `None` where nobody can take the partition away.
+    pub(crate) ownership: Option<&'a Ownership>,
 }
 
 impl<D, H> Attempt<'_, D, H>
@@ -58,7 +64,20 @@ where
     /// If that does not end at its first poll, `due` is called then, and again when the time has come that it
     /// returned.
     pub(crate) async fn run(self, mut due: impl FnMut(Instant) -> Option<Instant>) -> Delivered {
-        let Self { hooks, events, decoder, handler, outbox, patience, record, partition, number, first_failure } = self;
+        let Self {
+            hooks,
+            events,
+            decoder,
+            handler,
+            outbox,
+            patience,
+            record,
+            partition,
+            number,
+            first_failure,
+            ownership,
+        } = self;
+        let waited = AtomicBool::new(false);
         let offset = record.offset();
         let failed = |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
         patience.begin();
@@ -68,6 +87,9 @@ where
                 Ok(message) => message,
                 Err(error) => return failed(FailureKind::Decode, error.into_failure()),
             };
+            if waited.load(Ordering::Relaxed) && ownership.is_some_and(|ownership| !ownership.is_ours()) {
+                return Err(Inspected::Withheld);
+            }
             let delivery = Delivery::new(record, number, first_failure, Arc::clone(outbox));
             if let Err(error) = handler.handle(message, delivery).await {
                 return failed(FailureKind::Handler, error.into_failure());
@@ -81,12 +103,16 @@ where
         }));
         let ended = poll_fn(|cx| match attempt.as_mut().poll(cx) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending => patience.poll(cx, &mut due).map(|()| None),
+            Poll::Pending => {
+                waited.store(true, Ordering::Relaxed);
+                patience.poll(cx, &mut due).map(|()| None)
+            }
         });
         match ended.await {
             Some(Ok(Ok(()))) => Delivered::Handled,
             Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
             Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),
+            Some(Ok(Err(Inspected::Withheld))) => Delivered::Withheld,
             Some(Err(report)) => Delivered::Lost(Fault::Panic(report)),
             None => Delivered::Lost(Fault::Timeout {
                 limit: patience.limit().unwrap_or_default(),
@@ -99,6 +125,7 @@ where
 enum Inspected {
     Failure(Box<Evidence>),
     Gone(String),
+    Withheld,
 }
 
 /// Turns a failure into plain data. Called under the guard: error types are user code.

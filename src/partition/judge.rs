@@ -4,11 +4,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::context::PartitionContext;
 use super::error::PartitionError;
+use super::letters::Letters;
 use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
-use crate::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterMessage, Job, Rung};
-use crate::event::Event;
+use crate::dead_letter::{DeadLetter, DeadLetterContext, Job, Rung};
+use crate::event::{Event, Exhausted};
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
 use crate::policy::{Action, Category, Decision, valid_topic_name};
@@ -19,10 +20,12 @@ use crate::record::{Header, Record};
 pub(crate) enum Judged {
     /// The same record is delivered again after this wait.
     Retry(Duration),
-    /// The record is out of the partition's way: its dead letter is handed over, or it was skipped.
+    /// The record is out of the partition's way: its dead letter is among those to be handed over, or it was skipped.
     Passed,
     /// The policy says to stop here.
     Stop(String),
+    /// The partition is not this consumer's any more: whoever has it now delivers the record.
+    Withheld,
 }
 
 /// Counts a failure, has it classified, and does what the verdict says, except waiting.
@@ -30,12 +33,12 @@ pub(crate) enum Judged {
 /// Must run on a lane: the user's router and redactor are called here.
 pub(crate) async fn judge(
     context: &PartitionContext,
-    ownership: &Arc<Ownership>,
+    letters: &mut Letters,
     record: &Record,
     evidence: Box<Evidence>,
     mut backtrace: Option<Backtrace>,
 ) -> Result<Judged, PartitionError> {
-    let retry = ownership.failed(record.offset(), SystemTime::now());
+    let retry = letters.ownership().failed(record.offset(), SystemTime::now());
     let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
     // Classified by the true text; only the redacted one goes on, into events and logs too.
     let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
@@ -61,21 +64,34 @@ pub(crate) async fn judge(
             Ok(Judged::Retry(after))
         }
         Decision::Exhausted(Action::DeadLetter) => {
-            let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, verdict.category, &evidence));
-            letter.context.attempts = Some(retry.attempts);
-            letter.context.first_failed_at = Some(millis(retry.first_failed));
-            letter.context.last_failed_at = Some(millis(retry.last_failed));
-            if let Some(headers) = headers {
-                letter.headers = headers;
+            if !letters.ownership().until_ours().await {
+                return Ok(Judged::Withheld);
             }
-            hand_over(context, ownership, record, letter, verdict, backtrace)?;
+            let mut failure = DeadLetterContext::of(record, verdict.category, *evidence, letters.fingerprints());
+            failure.attempts = Some(retry.attempts);
+            failure.first_failed_at = Some(millis(retry.first_failed));
+            failure.last_failed_at = Some(millis(retry.last_failed));
+            let topic = exhausted(context, record, &failure);
+            let job = Job {
+                ownership: Arc::clone(letters.ownership()),
+                record: record.clone(),
+                size: Job::size_of(record),
+                headers,
+                context: failure,
+                backtrace,
+                alert: verdict.alert,
+                page: verdict.page,
+                rung: Rung::Full,
+                alone: false,
+            };
+            letters.push(topic, Box::new(job))?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Skip) => {
             let (record_id, category) = (record.id(), verdict.category);
             context.events.emit(Event::Skipped { record: record_id, category, message: evidence.message.clone() });
             alert(context, record, verdict, evidence.message);
-            settle(context, ownership, record.offset(), record.offset() + 1)?;
+            settle(context, letters.ownership(), record.offset(), record.offset() + 1)?;
             Ok(Judged::Passed)
         }
         Decision::Exhausted(Action::Stop) => {
@@ -155,47 +171,29 @@ pub(crate) fn settle(
     from: i64,
     to: i64,
 ) -> Result<(), PartitionError> {
-    let message = OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to };
+    tell(context, OffsetsMessage::Settled { partition: ownership.partition.clone(), epoch: ownership.epoch, from, to })
+}
+
+/// Tells the offsets actor.
+pub(super) fn tell(context: &PartitionContext, message: OffsetsMessage) -> Result<(), PartitionError> {
     context
         .offsets
         .cast(message)
         .map_err(|_| PartitionError::Infrastructure { reason: "the offsets actor is gone".to_owned() })
 }
 
-/// Hands a dead letter over to be published.
-fn hand_over(
-    context: &PartitionContext,
-    ownership: &Arc<Ownership>,
-    record: &Record,
-    letter: DeadLetter,
-    verdict: Verdict,
-    backtrace: Option<Backtrace>,
-) -> Result<(), PartitionError> {
-    let category = verdict.category;
-    let topic = route(context, record, category);
-    context.events.emit(Event::Exhausted {
-        record: record.id(),
-        category,
-        error_type: letter.context.error_type.clone(),
-        message: letter.context.message.clone(),
-        attempts: letter.context.attempts.unwrap_or(1),
-        dead_letter_topic: topic.clone(),
+/// Tells that a record is given up. Returns the topic that its dead letter goes to.
+fn exhausted(context: &PartitionContext, record: &Record, failure: &DeadLetterContext) -> String {
+    let topic = route(context, record, failure.category);
+    context.events.exhausted(Exhausted {
+        record: &failure.source,
+        category: failure.category,
+        error_type: &failure.error_type,
+        message: &failure.message,
+        attempts: failure.attempts.unwrap_or(1),
+        dead_letter_topic: &topic,
     });
-    let job = Job {
-        ownership: Arc::clone(ownership),
-        letter,
-        backtrace,
-        topic,
-        alert: verdict.alert,
-        page: verdict.page,
-        rung: Rung::Full,
-        alone: false,
-    };
-    ownership.dead_letter_sent();
-    context.dead_letters.cast(DeadLetterMessage::Publish(Box::new(job))).map_err(|_| {
-        ownership.dead_letters_settled(1);
-        PartitionError::Infrastructure { reason: "the dead-letter actor is gone".to_owned() }
-    })
+    topic
 }
 
 /// The user's choice of topic, or the configured one.
@@ -204,7 +202,7 @@ fn route(context: &PartitionContext, record: &Record, category: Category) -> Str
     let Some(router) = &context.hooks.router else { return configured() };
     let refused = match guarded(|| router(record, category)) {
         Ok(None) => return configured(),
-        Ok(Some(topic)) if context.sources.contains(&topic) => {
+        Ok(Some(topic)) if context.sources.contain(&topic) => {
             format!("it chose {topic:?}, which this consumer reads: its dead letters would go round for ever")
         }
         Ok(Some(topic)) => match valid_topic_name(&topic) {

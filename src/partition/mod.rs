@@ -9,11 +9,15 @@ mod context;
 mod deliver;
 mod error;
 mod judge;
+mod letters;
 mod message;
 mod ownership;
+#[cfg(test)]
+mod ownership_tests;
 mod patience;
 mod progress;
 mod runtime;
+mod topic;
 mod turn;
 
 pub use context::CorruptBatches;
@@ -22,8 +26,10 @@ pub(crate) use context::{Hooks, PartitionContext, TopicLimits};
 pub(crate) use deliver::{Attempt, Delivered};
 pub(crate) use error::{Fault, PartitionError};
 pub(crate) use judge::{Judged, judge};
+pub(crate) use letters::Letters;
 pub(crate) use message::PartitionMessage;
-pub(crate) use ownership::Ownership;
+pub(crate) use ownership::{LEASE_LOOK, Ownership};
 #[cfg(feature = "testing")]
 pub(crate) use patience::Patience;
 pub(crate) use runtime::{Incarnation, Spawner, TypedSpawner};
+pub(crate) use topic::{Sources, TopicName};

@@ -1,10 +1,12 @@
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 use crate::broker::Feed;
+use crate::group::Lease;
 use crate::record::TopicPartition;
 
 /// What one ownership of a partition keeps from incarnation to incarnation: the feed, the place in it, the retries of
@@ -14,6 +16,8 @@ pub(crate) struct Ownership {
     /// Tells this ownership from others of the same partition; messages of another epoch are ignored.
     pub(crate) epoch: u64,
     pub(crate) feed: Arc<Feed>,
+    /// The offset that it began at.
+    pub(crate) start: i64,
     /// The next offset to deliver. Written by the one live incarnation, or by its restart.
     position: AtomicI64,
     /// Everything below is reported as settled, or handed over to be dead-lettered.
@@ -22,10 +26,25 @@ pub(crate) struct Ownership {
     retrying: AtomicI64,
     retry: Mutex<Option<Retry>>,
     unacknowledged: watch::Sender<usize>,
-    stopping: AtomicBool,
-    finishing: AtomicBool,
-    stop: Notify,
+    /// In one word, since each delivery looks at it: [`STOPPING`] and its like.
+    flags: AtomicU8,
+    /// Told of each change of the flags.
+    changed: Notify,
+    /// Until when a member of a group may take the partition for its own.
+    lease: Option<Arc<Lease>>,
 }
+
+/// No further record is taken.
+const STOPPING: u8 = 1;
+/// It stops once the feed is empty.
+const FINISHING: u8 = 2;
+/// Nothing new is delivered for now.
+const PAUSED: u8 = 4;
+/// The partition is not this consumer's any more.
+const LOST: u8 = 8;
+
+/// How often it is looked whether a lease that is over was renewed, of which nobody is told.
+pub(crate) const LEASE_LOOK: Duration = Duration::from_millis(100);
 
 /// The failed attempts of the record at the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,15 +62,21 @@ impl Ownership {
             partition,
             epoch,
             feed,
+            start,
             position: AtomicI64::new(start),
             reported: AtomicI64::new(start),
             retrying: AtomicI64::new(i64::MIN),
             retry: Mutex::default(),
             unacknowledged: watch::Sender::new(0),
-            stopping: AtomicBool::new(false),
-            finishing: AtomicBool::new(false),
-            stop: Notify::new(),
+            flags: AtomicU8::new(0),
+            changed: Notify::new(),
+            lease: None,
         }
+    }
+
+    /// Bound to a member's lease.
+    pub(crate) fn leased(self, lease: Option<Arc<Lease>>) -> Self {
+        Self { lease, ..self }
     }
 
     pub(crate) fn position(&self) -> i64 {
@@ -81,6 +106,11 @@ impl Ownership {
         (self.reported.load(Ordering::Acquire).min(self.position()), self.position())
     }
 
+    /// The failed attempts of the record to be delivered next, if it has any.
+    pub(crate) fn retrying(&self) -> Option<Retry> {
+        self.retry(self.position())
+    }
+
     /// The failed attempts of the record at `offset`, if it has any.
     pub(crate) fn retry(&self, offset: i64) -> Option<Retry> {
         if self.retrying.load(Ordering::Acquire) != offset {
@@ -108,9 +138,9 @@ impl Ownership {
         self.retry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a dead letter handed over for publishing.
-    pub(crate) fn dead_letter_sent(&self) {
-        self.unacknowledged.send_modify(|count| *count += 1);
+    /// Counts dead letters handed over for publishing.
+    pub(crate) fn dead_letters_sent(&self, sent: usize) {
+        self.unacknowledged.send_modify(|count| *count += sent);
     }
 
     /// Counts dead letters acknowledged, or given up with the ownership. Together, since whoever waits is woken each time.
@@ -132,72 +162,118 @@ impl Ownership {
         }
     }
 
-    /// Waits until no dead letter waits for its acknowledgement, even if the ownership is ending.
+    /// Waits until no dead letter waits for its acknowledgement, even if the ownership is ending; but not once it is lost.
     pub(crate) async fn all_acknowledged(&self) {
-        // The sender is in `self`: this cannot fail.
-        let _ = self.unacknowledged.subscribe().wait_for(|count| *count == 0).await;
+        let mut count = self.unacknowledged.subscribe();
+        tokio::select! {
+            biased;
+            // The sender is in `self`: this cannot fail.
+            _ = count.wait_for(|count| *count == 0) => {}
+            () = self.until(LOST) => {}
+        }
     }
 
     /// Asks the partition actor to stop once the feed is empty: nothing more will come.
     pub(crate) fn finish(&self) {
-        self.finishing.store(true, Ordering::Release);
+        self.raise(FINISHING);
     }
 
     pub(crate) fn is_finishing(&self) -> bool {
-        self.finishing.load(Ordering::Acquire)
+        self.has(FINISHING)
     }
 
     /// Asks the partition actor to take no further record.
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.stop.notify_waiters();
+        self.raise(STOPPING);
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        self.has(STOPPING)
+    }
+
+    /// Fences it: from now on nothing of the partition is delivered, and nothing handed over or published as a dead letter,
+    /// whatever still runs.
+    pub(crate) fn lose(&self) {
+        self.raise(STOPPING | LOST);
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.has(LOST)
+    }
+
+    /// Delivers nothing new until it is called again with `false`.
+    pub(crate) fn pause(&self, paused: bool) {
+        if paused {
+            self.raise(PAUSED);
+        } else {
+            self.flags.fetch_and(!PAUSED, Ordering::AcqRel);
+            self.changed.notify_waiters();
+        }
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.has(PAUSED)
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags.load(Ordering::Acquire) & flag != 0
+    }
+
+    fn raise(&self, flags: u8) {
+        self.flags.fetch_or(flags, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether the partition is this consumer's now: it is not lost, and the lease of a member is not over.
+    pub(crate) fn is_ours(&self) -> bool {
+        !self.is_lost() && self.lease.as_ref().is_none_or(|lease| !lease.is_over())
+    }
+
+    /// Whether the next record may be delivered now.
+    pub(crate) fn may_deliver(&self) -> bool {
+        !self.has(STOPPING | PAUSED | LOST) && self.is_ours()
+    }
+
+    /// Waits until the next record may be delivered. False if the ownership ends before.
+    pub(crate) async fn until_may_deliver(&self) -> bool {
+        self.until_either(|| self.may_deliver(), || self.is_stopping()).await
+    }
+
+    /// Waits until the partition is this consumer's. False if the ownership ends before.
+    pub(crate) async fn until_ours(&self) -> bool {
+        self.until_either(|| self.is_ours(), || self.is_stopping()).await
+    }
+
+    /// Waits until `good` or else `over` holds; true for `good`.
+    async fn until_either(&self, good: impl Fn() -> bool, over: impl Fn() -> bool) -> bool {
+        loop {
+            let changed = self.changed.notified();
+            if good() {
+                return true;
+            }
+            if over() {
+                return false;
+            }
+            match self.is_ours() {
+                true => changed.await,
+                // Told, or time to look again.
+                false => drop(timeout(LEASE_LOOK, changed).await),
+            }
+        }
     }
 
     /// Waits until [`Ownership::stop`] is called.
     pub(crate) async fn stopped(&self) {
-        let notified = self.stop.notified();
-        if !self.is_stopping() {
-            notified.await;
+        self.until(STOPPING).await;
+    }
+
+    async fn until(&self, flag: u8) {
+        loop {
+            let changed = self.changed.notified();
+            if self.has(flag) {
+                return;
+            }
+            changed.await;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn ownership() -> Ownership {
-        let partition = TopicPartition::new("orders", 0);
-        let feed = Arc::new(Feed::new(partition.clone(), 1024, |_| {}));
-        Ownership::new(partition, 1, 10, feed)
-    }
-
-    #[test]
-    fn attempts_are_counted_per_offset() {
-        let ownership = ownership();
-        let start = SystemTime::UNIX_EPOCH;
-        ownership.failed(10, start);
-        let second = ownership.failed(10, start + Duration::from_secs(1));
-        assert_eq!((second.attempts, second.first_failed), (2, start));
-        assert_eq!(ownership.failed(11, start).attempts, 1);
-        assert_eq!(ownership.retry(10), None);
-    }
-
-    #[tokio::test]
-    async fn waiting_for_acknowledgements_ends_with_them_or_with_the_ownership() {
-        let ownership = ownership();
-        ownership.dead_letter_sent();
-        assert!(ownership.acknowledged_down_to(1).await);
-        ownership.dead_letters_settled(1);
-        assert!(ownership.acknowledged_down_to(0).await);
-        ownership.dead_letter_sent();
-        ownership.stop();
-        assert!(!ownership.acknowledged_down_to(0).await);
     }
 }

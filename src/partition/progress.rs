@@ -2,13 +2,14 @@ use tokio::time::Instant;
 
 use super::context::PartitionContext;
 use super::error::PartitionError;
-use super::judge::settle;
+use super::judge::{settle, tell};
 use super::ownership::Ownership;
+use crate::offsets::OffsetsMessage;
 
 /// How far an incarnation has handled its partition, and how far it has said so to the offsets actor.
 ///
 /// A report costs as much as many fast records, so handled records are reported together: when there are no more for now,
-/// when one fails, and otherwise ten times in each commit interval.
+/// when one fails, and otherwise ten times in each commit interval, or by count where commits are.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// Handled but not reported yet: `[from, to)`. `to` is the end of what was looked at.
@@ -16,13 +17,29 @@ pub(super) struct Progress {
     to: i64,
     /// When a report was last due; `None` before the first.
     last: Option<Instant>,
+    /// The leader epoch of the records at the position, as told last.
+    leader_epoch: Option<i32>,
 }
 
 impl Progress {
     /// Goes on where the ownership stands: whatever its last incarnation handled and did not report is settled.
     pub(super) fn of(ownership: &Ownership) -> Self {
         let (from, to) = ownership.unreported();
-        Self { from, to, last: None }
+        Self { from, to, last: None, leader_epoch: None }
+    }
+
+    /// The records from the position on are of this leader epoch: told where it changes, which is rare.
+    pub(super) fn leader_epoch(
+        &mut self,
+        leader_epoch: Option<i32>,
+        context: &PartitionContext,
+        ownership: &Ownership,
+    ) -> Result<(), PartitionError> {
+        if std::mem::replace(&mut self.leader_epoch, leader_epoch) == leader_epoch {
+            return Ok(());
+        }
+        let (partition, epoch, from) = (ownership.partition.clone(), ownership.epoch, ownership.position());
+        tell(context, OffsetsMessage::LeaderEpoch { partition, epoch, from, leader_epoch })
     }
 
     /// Everything below `offset` is out of the way, and what of it was not reported yet is settled.
@@ -56,8 +73,9 @@ impl Progress {
         if self.from == self.to {
             return None;
         }
+        let many = self.to.abs_diff(self.from) >= context.report_records;
         match self.last.map(|last| last + context.report_interval) {
-            Some(due) if now < due => Some(due),
+            Some(due) if now < due && !many => Some(due),
             _ => {
                 self.last = Some(now);
                 // Ignored: without an offsets actor the next report fails too, and that one is not ignored.

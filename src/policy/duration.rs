@@ -13,6 +13,16 @@ pub(crate) fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dur
     parse(&String::deserialize(deserializer)?)
 }
 
+/// Reads a duration, or `None` from `"off"`; for `#[serde(deserialize_with)]`.
+pub(crate) fn or_off<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text == "off" {
+        return Ok(None);
+    }
+    let invalid = |error| de::Error::custom(format!("{text:?} is not a duration ({error}): write \"30s\", or \"off\""));
+    humantime::parse_duration(&text).map(Some).map_err(invalid)
+}
+
 fn parse<E: de::Error>(text: &str) -> Result<Duration, E> {
     humantime::parse_duration(text).map_err(|error| {
         de::Error::custom(format!(

@@ -127,7 +127,8 @@ impl CategorySettings {
 }
 
 impl BackoffSettings {
-    fn apply(&self, current: Backoff, path: &str) -> Result<Backoff, ConfigError> {
+    /// The changes over `current`; `path` is the setting that they come from, such as `policies.transient.backoff`.
+    pub(crate) fn apply(&self, current: Backoff, path: &str) -> Result<Backoff, ConfigError> {
         let (kind, base, multiplier, cap) = match current.shape() {
             BackoffShape::Exponential { base, multiplier, cap } => (BackoffKind::Exponential, base, multiplier, cap),
             BackoffShape::Linear { base, cap } => (BackoffKind::Linear, base, MULTIPLIER, cap),

@@ -65,6 +65,11 @@ impl DeadLetterTopics {
         topics
     }
 
+    /// The topics whose dead letters would go to `topic`, whether they exist or not.
+    pub(crate) fn sources_of<'a>(&'a self, topic: &'a str) -> impl Iterator<Item = &'a str> {
+        self.suffixes.iter().filter_map(|suffix| topic.strip_suffix(suffix.as_str()))
+    }
+
     /// Checks that the topics for all `sources` have valid names and that none is itself a source: its dead letters
     /// would be consumed, fail again and go round for ever. Errors name `dead_letter_topics.<category>`.
     pub fn check(&self, sources: &[&str]) -> Result<(), ConfigError> {

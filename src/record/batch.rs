@@ -20,6 +20,7 @@ struct BatchData {
     buffer: Bytes,
     spans: Vec<Span>,
     next_offset: i64,
+    leader_epoch: Option<i32>,
     damage: Option<Box<str>>,
     /// The bytes that the buffer holds in memory: at least its length.
     held: usize,
@@ -45,20 +46,42 @@ impl RecordBatch {
         let spans = vec![Span { offset, timestamp: -1, key: Slice::new(0, None), value }];
         let damage = Some(reason.into());
         let held = raw.len();
-        Self { data: Arc::new(BatchData { partition, topic_id, buffer: raw, spans, next_offset, damage, held }) }
+        let leader_epoch = None;
+        Self {
+            data: Arc::new(BatchData {
+                partition,
+                topic_id,
+                buffer: raw,
+                spans,
+                next_offset,
+                leader_epoch,
+                damage,
+                held,
+            }),
+        }
     }
 
     /// Records that lie in `buffer`, which holds `held` bytes in memory, at `spans`, whose offsets ascend. `next_offset` is
-    /// that after the range of the log that was read for it.
+    /// that after the range of the log that was read for it, `leader_epoch` the epoch of all of it.
     pub(crate) fn from_spans(
         partition: TopicPartition,
         topic_id: Option<Uuid>,
         (buffer, held): (Bytes, usize),
         spans: Vec<Span>,
         next_offset: i64,
+        leader_epoch: Option<i32>,
     ) -> Self {
         let next_offset = spans.last().map_or(next_offset, |last| next_offset.max(last.offset + 1));
-        Self { data: Arc::new(BatchData { partition, topic_id, buffer, spans, next_offset, damage: None, held }) }
+        let damage = None;
+        Self {
+            data: Arc::new(BatchData { partition, topic_id, buffer, spans, next_offset, leader_epoch, damage, held }),
+        }
+    }
+
+    /// The epoch of the leader that appended what this batch covers, to be committed with an offset that lies in it or after
+    /// it (KIP-320). `None` where the adapter or the broker does not tell, or the range cannot be read.
+    pub fn leader_epoch(&self) -> Option<i32> {
+        self.data.leader_epoch
     }
 
     /// Why the range of the log that this batch stands for cannot be read; `None` for ordinary records.
@@ -175,12 +198,9 @@ impl Record {
     }
 
     /// Its headers as owned slices of the shared buffer, without copying.
-    pub(crate) fn owned_headers(&self) -> Vec<Header> {
+    pub(crate) fn owned_headers(&self) -> impl Iterator<Item = Header> + '_ {
         let slice = |bytes: &[u8]| self.data.buffer.slice_ref(bytes);
-        self.headers()
-            .iter()
-            .map(|header| Header { name: slice(header.name), value: header.value.map(slice) })
-            .collect()
+        self.headers().iter().map(move |header| Header { name: slice(header.name), value: header.value.map(slice) })
     }
 
     /// What identifies it for good.

@@ -13,12 +13,19 @@ pub struct RecordBatchBuilder {
     topic_id: Option<Uuid>,
     buffer: BytesMut,
     spans: Vec<Span>,
+    leader_epoch: Option<i32>,
 }
 
 impl RecordBatchBuilder {
     /// Starts a batch for `partition`; `topic_id` as the broker gave it, if it did.
     pub fn new(partition: TopicPartition, topic_id: Option<Uuid>) -> Self {
-        Self { partition, topic_id, buffer: BytesMut::new(), spans: Vec::new() }
+        Self { partition, topic_id, buffer: BytesMut::new(), spans: Vec::new(), leader_epoch: None }
+    }
+
+    /// Gives the epoch of the leader that appended the records; not known by default.
+    pub fn leader_epoch(mut self, epoch: Option<i32>) -> Self {
+        self.leader_epoch = epoch;
+        self
     }
 
     /// Sets memory aside for keys, values and headers of `bytes` in all, and a few bytes more per record. What is set aside
@@ -57,6 +64,7 @@ impl RecordBatchBuilder {
     /// Ends the batch. `next_offset` is the offset after the range of the log that was read for it.
     pub fn build(self, next_offset: i64) -> RecordBatch {
         let held = self.buffer.capacity();
-        RecordBatch::from_spans(self.partition, self.topic_id, (self.buffer.freeze(), held), self.spans, next_offset)
+        let buffer = (self.buffer.freeze(), held);
+        RecordBatch::from_spans(self.partition, self.topic_id, buffer, self.spans, next_offset, self.leader_epoch)
     }
 }

@@ -1,22 +1,20 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::watch;
 
+use super::membership::Membership;
 use super::message::{Finished, SupervisorMessage};
-use super::restart::{RestartLog, RestartPolicy};
+use super::restart::RestartLog;
+use super::settings::{ControlActors, SupervisorSettings, TopicPlan};
 use super::state::{End, SupervisorState};
 use crate::broker::Ports;
-use crate::classifier::ClassifierActor;
-use crate::dead_letter::DeadLetterActor;
-use crate::event::{Event, Events};
+use crate::event::Events;
 use crate::isolation::Planes;
-use crate::offsets::{OffsetReset, OffsetsActor, OffsetsMessage};
-use crate::partition::{CorruptBatches, Hooks, PartitionContext, Spawner, TopicLimits};
-use crate::policy::DeadLetterTopics;
+use crate::offsets::{Committing, OffsetsMessage};
+use crate::partition::{Hooks, PartitionContext, Sources};
 use crate::producer::Producer;
 
 /// Starts, restarts and stops the partition actors, and the control actors beside them.
@@ -30,33 +28,6 @@ pub(crate) struct SupervisorActor {
     pub(crate) closed: Arc<AtomicBool>,
     /// Told once when the consumer has ended.
     pub(crate) finished: watch::Sender<Option<Finished>>,
-}
-
-/// One of the consumer's topics.
-pub(crate) struct TopicPlan {
-    pub(crate) name: String,
-    pub(crate) spawner: Arc<dyn Spawner>,
-    pub(crate) limits: TopicLimits,
-}
-
-pub(crate) struct SupervisorSettings {
-    pub(crate) group: String,
-    pub(crate) offset_reset: OffsetReset,
-    pub(crate) feed_bytes: usize,
-    pub(crate) restart: RestartPolicy,
-    pub(crate) drain_timeout: Duration,
-    pub(crate) dead_letter_topics: DeadLetterTopics,
-    pub(crate) max_unacknowledged: usize,
-    pub(crate) corrupt_batches: CorruptBatches,
-    /// How many bytes of records that handlers sent may wait for their acknowledgement.
-    pub(crate) buffer_bytes: usize,
-}
-
-/// The control actors that the supervisor starts; each by its own settings.
-pub(crate) struct ControlActors {
-    pub(crate) classifier: ClassifierActor,
-    pub(crate) dead_letter: DeadLetterActor,
-    pub(crate) offsets: OffsetsActor,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
@@ -73,7 +44,13 @@ impl Actor for SupervisorActor {
         let cell = myself.get_cell();
         let commit_interval = actors.offsets.commit_interval;
         let (classifier, _) = Actor::spawn_linked(None, actors.classifier.clone(), (), cell.clone()).await?;
-        let (offsets, _) = Actor::spawn_linked(None, actors.offsets, (), cell.clone()).await?;
+        let membership = self.settings.membership.as_ref().map(|_| Membership::new());
+        let committing = Committing {
+            member: membership.as_ref().map(|membership| membership.of_commits(&myself)),
+            every: self.settings.commit_every,
+            again: self.settings.offsets_recommit,
+        };
+        let (offsets, _) = Actor::spawn_linked(None, actors.offsets, committing, cell.clone()).await?;
         let dead_letters = (classifier.clone(), offsets.clone());
         let (dead_letters, _) = Actor::spawn_linked(None, actors.dead_letter, dead_letters, cell.clone()).await?;
         let mut control = vec![classifier.get_id(), offsets.get_id(), dead_letters.get_id()];
@@ -85,6 +62,7 @@ impl Actor for SupervisorActor {
             closed: Arc::clone(&self.closed),
             // So a slow record holds back what is committed before it by a tenth of the interval at most.
             report_interval: commit_interval / 10,
+            report_records: self.settings.commit_every.unwrap_or(u64::MAX),
             producer: Producer::with_buffer(
                 self.ports.clone(),
                 self.planes.control().clone(),
@@ -92,7 +70,10 @@ impl Actor for SupervisorActor {
             ),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),
-            sources: self.topics.iter().map(|topic| topic.name.clone()).collect(),
+            sources: Sources {
+                names: self.topics.iter().map(|topic| topic.matches.clone()).collect(),
+                subscription: self.settings.membership.as_ref().map(|plan| plan.subscription.clone()),
+            },
             max_unacknowledged: self.settings.max_unacknowledged,
             corrupt_batches: self.settings.corrupt_batches,
         };
@@ -104,15 +85,19 @@ impl Actor for SupervisorActor {
             control.push(context.classifier.get_id());
             contexts.push(Arc::new(context.clone()));
         }
+        self.survey(&myself);
         Ok(SupervisorState {
             contexts,
             offsets,
             control,
+            membership,
             partitions: BTreeMap::new(),
             by_actor: HashMap::new(),
             early: HashMap::new(),
             restarts: RestartLog::default(),
             epoch: 0,
+            all_paused: false,
+            paused: BTreeSet::new(),
             halted: None,
             drain: None,
         })
@@ -125,11 +110,7 @@ impl Actor for SupervisorActor {
         state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SupervisorMessage::Assign(assignments) => {
-                for assignment in assignments {
-                    self.assign(&myself, state, assignment);
-                }
-            }
+            SupervisorMessage::Assign(assignments) => self.open(&myself, state, assignments),
             SupervisorMessage::Spawned { key, result } => self.spawned(&myself, state, &key, result),
             SupervisorMessage::Start(key) => self.start(&myself, state, &key),
             SupervisorMessage::RestartFailed { key, reason } => self.restart_later(&myself, state, &key, reason),
@@ -140,12 +121,26 @@ impl Actor for SupervisorActor {
                 self.begin_drain(&myself, state, deadline, "asked to".to_owned());
             }
             SupervisorMessage::DrainDeadline => self.drain_deadline(&myself, state),
-            SupervisorMessage::Drained(summary) => {
-                self.events.emit(Event::Stopped);
-                let halted = state.halted.take();
-                self.finished.send_replace(Some(Finished { halted, summary }));
-                myself.stop(None);
+            SupervisorMessage::Drained(summary) => self.leave(&myself, state, summary),
+            SupervisorMessage::Left(summary) => self.finish(&myself, state, summary),
+            #[cfg(test)]
+            SupervisorMessage::Scripted(group, reply) => {
+                if let Some(membership) = &mut state.membership {
+                    membership.actor = Some(group);
+                    let _ = reply.send(Arc::clone(&membership.lease));
+                }
             }
+            SupervisorMessage::Surveyed(survey) => self.join(&myself, state, survey).await?,
+            SupervisorMessage::Group(notice) => self.group(&myself, state, notice),
+            SupervisorMessage::Resolved(resolved) => self.resolved(&myself, state, resolved),
+            SupervisorMessage::Opened { key, result } => self.opened(&myself, state, &key, result),
+            SupervisorMessage::Overdue(key) => self.overdue(&myself, state, &key),
+            SupervisorMessage::GivenUp { key, committed } => self.given_up(&myself, state, key, committed),
+            SupervisorMessage::CommitRefused(code) => self.commit_refused(state, code),
+            SupervisorMessage::Pause { partitions, paused, reply } => self.pause(state, partitions, paused, reply),
+            SupervisorMessage::Seek { partition, to, reply } => self.seek(&myself, state, partition, to, reply),
+            SupervisorMessage::Found { key, result, seeker } => self.found(&myself, state, &key, result, seeker),
+            SupervisorMessage::Status(reply) => self.status(state, reply),
             SupervisorMessage::Snapshot(reply) => {
                 // If the offsets actor is gone, so is the reply, and the caller learns it.
                 let _ = state.offsets.cast(OffsetsMessage::Snapshot(reply));
@@ -166,7 +161,9 @@ impl Actor for SupervisorActor {
             _ => return Ok(()),
         };
         let id = actor.get_id();
-        if state.control.contains(&id) {
+        if state.membership.as_ref().is_some_and(|membership| membership.over && membership.is(id)) {
+            // The group is left: its actor may end.
+        } else if state.control.contains(&id) {
             let reason = match end {
                 End::Failed(error) => format!("a control actor failed, which is a bug in bezoar: {error}"),
                 End::Stopped => "a control actor stopped, which is a bug in bezoar".to_owned(),

@@ -5,15 +5,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
-use super::message::{Summary, SupervisorMessage};
+use super::message::{Finished, Summary, SupervisorMessage};
 use super::state::{Drain, Phase, SupervisorState};
+use super::status::SeekError;
 use crate::event::Event;
 use crate::offsets::OffsetsMessage;
 
 type Myself = ActorRef<SupervisorMessage>;
 
-/// How long the last commit may take, beyond the drain's deadline.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the last commit may take, beyond the drain's deadline: when the consumer stops, and when a partition is revoked.
+pub(crate) const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl SupervisorActor {
     /// Stops the consumer for a reason of its own.
@@ -29,13 +30,23 @@ impl SupervisorActor {
             return;
         }
         self.events.emit(Event::Stopping { reason });
-        state.drain = Some(Drain { deadline: Instant::now() + deadline, dropped: Vec::new(), finishing: false });
+        state.drain = Some(Drain {
+            deadline: Instant::now() + deadline,
+            dropped: Vec::new(),
+            unacknowledged: 0,
+            finishing: false,
+        });
+        if let Some(membership) = &mut state.membership {
+            // Nothing of them was handled or committed yet.
+            membership.claims.clear();
+        }
         for (partition, managed) in &mut state.partitions {
             self.ports.source.remove(partition);
             managed.ownership.stop();
+            managed.answer_seeker(Err(SeekError::Ended));
             match &managed.phase {
                 Phase::Running(actor) => wake(actor),
-                Phase::Waiting => managed.phase = Phase::Stopped,
+                Phase::Opening | Phase::Waiting => managed.phase = Phase::Stopped,
                 Phase::Pending | Phase::Stopped => {}
             }
         }
@@ -45,29 +56,38 @@ impl SupervisorActor {
 
     /// Drops what still runs. A handler that blocks its thread cannot be dropped: nobody waits for it.
     pub(super) fn drain_deadline(&self, myself: &Myself, state: &mut SupervisorState) {
+        let (member, mut unacknowledged) = (state.membership.is_some(), 0);
         let mut dropped = Vec::new();
         for (partition, managed) in &mut state.partitions {
-            match std::mem::replace(&mut managed.phase, Phase::Stopped) {
-                Phase::Stopped => continue,
-                Phase::Running(actor) => actor.kill(),
-                Phase::Pending | Phase::Waiting => {}
+            if managed.is_stopped() || managed.is_leaving_alone() {
+                continue;
+            }
+            if member {
+                // Nothing that it returns later counts, nor is any of its dead letters sent.
+                unacknowledged += managed.ownership.unacknowledged();
+                managed.ownership.lose();
+            }
+            if let Phase::Running(actor) = std::mem::replace(&mut managed.phase, Phase::Stopped) {
+                actor.kill();
             }
             dropped.push(partition.clone());
         }
         if let Some(drain) = &mut state.drain {
             drain.dropped.extend(dropped);
+            drain.unacknowledged += unacknowledged;
         }
         self.check_drained(myself, state);
     }
 
     /// Once no partition has an actor, waits for dead letters and commits.
     pub(super) fn check_drained(&self, myself: &Myself, state: &mut SupervisorState) {
-        let all_stopped = state.partitions.values().all(|managed| matches!(managed.phase, Phase::Stopped));
+        // Those that are revoked come to an end by themselves.
+        let all_stopped = state.partitions.values().all(|managed| managed.is_stopped() && !managed.is_leaving_alone());
         let Some(drain) = state.drain.as_mut().filter(|drain| all_stopped && !drain.finishing) else { return };
         drain.finishing = true;
-        let (deadline, dropped) = (drain.deadline, std::mem::take(&mut drain.dropped));
+        let (deadline, dropped, given_up) = (drain.deadline, std::mem::take(&mut drain.dropped), drain.unacknowledged);
         let ownerships: Vec<_> = state.partitions.values().map(|managed| managed.ownership.clone()).collect();
-        let (offsets, myself) = (state.offsets.clone(), myself.clone());
+        let (offsets, myself, member) = (state.offsets.clone(), myself.clone(), state.membership.is_some());
         tokio::spawn(async move {
             let acknowledged = async {
                 for ownership in &ownerships {
@@ -76,9 +96,15 @@ impl SupervisorActor {
             };
             // Past the deadline the records of what is left stay uncommitted.
             let _ = timeout_at(deadline, acknowledged).await;
-            let unacknowledged = ownerships.iter().map(|ownership| ownership.unacknowledged()).sum();
-            let flush = timeout(COMMIT_TIMEOUT, offsets.call(OffsetsMessage::Flush, None)).await;
-            let committed = matches!(flush, Ok(Ok(CallResult::Success(()))));
+            let kept = ownerships.iter().filter(|ownership| !ownership.is_lost());
+            let unacknowledged = given_up + kept.map(|ownership| ownership.unacknowledged()).sum::<usize>();
+            if member {
+                // Nothing is published once the group is left.
+                ownerships.iter().for_each(|ownership| ownership.lose());
+            }
+            let flush = |reply| OffsetsMessage::Flush { ownership: None, reply };
+            let flush = timeout(COMMIT_TIMEOUT, offsets.call(flush, None)).await;
+            let committed = matches!(flush, Ok(Ok(CallResult::Success(true))));
             let snapshot = offsets.call(OffsetsMessage::Snapshot, Some(COMMIT_TIMEOUT)).await;
             let partitions = match snapshot {
                 Ok(CallResult::Success(partitions)) => partitions,
@@ -87,5 +113,13 @@ impl SupervisorActor {
             let summary = Summary { partitions, dropped, unacknowledged, committed };
             let _ = myself.cast(SupervisorMessage::Drained(summary));
         });
+    }
+
+    /// The end.
+    pub(super) fn finish(&self, myself: &Myself, state: &mut SupervisorState, summary: Summary) {
+        self.events.emit(Event::Stopped);
+        let halted = state.halted.take();
+        self.finished.send_replace(Some(Finished { halted, summary }));
+        myself.stop(None);
     }
 }

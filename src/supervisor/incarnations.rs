@@ -3,55 +3,19 @@ use std::sync::Arc;
 use ractor::{ActorCell, ActorRef};
 
 use super::actor::SupervisorActor;
-use super::message::{Assignment, OwnershipKey, SupervisorMessage};
+use super::message::{OwnershipKey, SupervisorMessage};
 use super::restart::{Escalation, RestartLog};
-use super::state::{Afterwards, End, Managed, Phase, SupervisorState};
-use crate::broker::Feed;
+use super::state::{Afterwards, End, Phase, SupervisorState};
 use crate::classifier::{Evidence, FailureKind};
 use crate::event::Event;
 use crate::isolation::guard::Guarded;
-use crate::offsets::OffsetsMessage;
-use crate::partition::{Fault, Incarnation, Judged, Ownership, PartitionError, judge};
+use crate::partition::{Fault, Incarnation, Judged, Letters, PartitionError, judge};
 use crate::policy::Category;
 use crate::record::Record;
 
 type Myself = ActorRef<SupervisorMessage>;
 
 impl SupervisorActor {
-    /// Begins an ownership: its feed, its source, its first incarnation.
-    pub(super) fn assign(&self, myself: &Myself, state: &mut SupervisorState, assignment: Assignment) {
-        if state.drain.is_some() {
-            return;
-        }
-        let Assignment { partition, topic_id, start, reset, topic_index } = assignment;
-        state.epoch += 1;
-        let key = OwnershipKey { partition: partition.clone(), epoch: state.epoch };
-        let reporter = myself.clone();
-        let reported = key.clone();
-        let feed = Arc::new(Feed::new(partition.clone(), self.settings.feed_bytes, move |problem| {
-            let _ = reporter.cast(SupervisorMessage::Source { key: reported.clone(), problem });
-        }));
-        let ownership = Ownership::new(partition.clone(), key.epoch, start, Arc::clone(&feed));
-        let managed = Managed {
-            ownership: Arc::new(ownership),
-            topic_index,
-            lane: self.planes.next_lane(),
-            incarnation: 0,
-            phase: Phase::Pending,
-            restarts: RestartLog::default(),
-            in_a_row: 0,
-            restarted_at: None,
-            afterwards: None,
-        };
-        self.events.emit(Event::Assigned { partition: partition.clone(), offset: start, reset });
-        let opened = OffsetsMessage::Open { partition: partition.clone(), epoch: key.epoch, start };
-        // A failed cast means that the offsets actor is gone, which its own end reports.
-        let _ = state.offsets.cast(opened);
-        state.partitions.insert(partition.clone(), managed);
-        self.ports.source.add(partition, topic_id, start, feed);
-        self.start(myself, state, &key);
-    }
-
     /// Starts the next incarnation, unless the ownership is ending.
     pub(super) fn start(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
         let Some((lane, context)) = state.lane(key) else { return };
@@ -94,10 +58,14 @@ impl SupervisorActor {
         };
         let id = actor.get_id();
         let early = state.early.remove(&id);
-        let Some(managed) = state.current(key) else { return actor.kill() };
-        if matches!(managed.phase, Phase::Stopped) {
-            return actor.kill();
-        }
+        let Some(managed) = state.current(key).filter(|managed| !managed.is_stopped()) else {
+            actor.kill();
+            if early.is_none() {
+                // Its end is still to come.
+                state.by_actor.insert(id, key.clone());
+            }
+            return;
+        };
         // Whoever asked it to stop, or to finish, found no actor to wake.
         let ending = managed.ownership.is_stopping() || managed.ownership.is_finishing();
         managed.phase = Phase::Running(actor.clone());
@@ -114,10 +82,7 @@ impl SupervisorActor {
 
     /// A partition actor has ended.
     pub(super) fn ended(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey, end: End) {
-        let Some(managed) = state.current(key) else { return };
-        if matches!(managed.phase, Phase::Stopped) {
-            return;
-        }
+        let Some(managed) = state.current(key).filter(|managed| !managed.is_stopped()) else { return };
         managed.phase = Phase::Pending;
         match end {
             End::Stopped if managed.ownership.is_stopping() || managed.ownership.is_finishing() => {
@@ -170,7 +135,11 @@ impl SupervisorActor {
         let (myself, key, ownership) = (myself.clone(), key.clone(), Arc::clone(&managed.ownership));
         self.planes.lanes()[lane].spawn(async move {
             // A panic in there would otherwise leave the partition waiting for its next incarnation for ever.
-            let judging = Guarded::new(judge(&context, &ownership, &record, Box::new(evidence), backtrace));
+            let judging = Guarded::new(async {
+                let mut letters = Letters::new(&context, &ownership);
+                let judged = judge(&context, &mut letters, &record, Box::new(evidence), backtrace).await?;
+                letters.hand_over().map(|()| judged)
+            });
             let judged = judging.await.unwrap_or_else(|report| {
                 let reason = format!("judging a fault panicked, which is a bug in bezoar: {}", report.message);
                 Err(PartitionError::Infrastructure { reason })
@@ -193,6 +162,8 @@ impl SupervisorActor {
                     let _ = myself.cast(SupervisorMessage::Halt(reason));
                     SupervisorMessage::Start(key)
                 }
+                // It is ending, by which the start sees that there is none.
+                Ok(Judged::Withheld) => SupervisorMessage::Start(key),
                 Err(error) => SupervisorMessage::RestartFailed { key, reason: error.to_string() },
             };
             // The supervisor is gone only when the consumer is.
@@ -268,8 +239,12 @@ impl SupervisorActor {
         let draining = state.drain.is_some();
         let Some(managed) = state.current(key) else { return };
         managed.phase = Phase::Stopped;
+        if managed.leaving.is_some() {
+            self.check_released(myself, state, key);
+            return self.check_drained(myself, state);
+        }
         match managed.afterwards.take() {
-            Some(Afterwards::Reset(start, reason)) if !draining => self.reset(myself, state, key, start, reason),
+            Some(Afterwards::Move(start, why)) if !draining => self.move_to(myself, state, key, start, why),
             Some(Afterwards::GiveUp(reason)) if !draining => match self.settings.restart.escalation {
                 Escalation::StopConsumer => self.halt(myself, state, reason),
                 Escalation::StopPartition => self.give_up(myself, state, key, reason),

@@ -7,10 +7,11 @@ use uuid::Uuid;
 use super::actor::SupervisorActor;
 use super::incarnations::wake;
 use super::message::{Assignment, OwnershipKey, Reassignment, SupervisorMessage};
-use super::state::{Afterwards, NewStart, Phase, SupervisorState};
-use crate::broker::{CommittedOffset, Ports, SourceProblem};
+use super::state::{Afterwards, NewStart, Phase, SupervisorState, Why};
+use crate::broker::{Ports, SourceProblem};
 use crate::event::Event;
-use crate::offsets::{OffsetReset, OffsetsMessage, ResolveError, choose, commit};
+use crate::offsets::{Beginning, OffsetReset, OffsetsMessage, ResolveError, choose};
+use crate::partition::Ownership;
 use crate::policy::Backoff;
 use crate::record::TopicPartition;
 
@@ -36,14 +37,16 @@ impl SupervisorActor {
                     (Some(start), Some(end)) => format!("the log holds {start} to {end} (exclusive)"),
                     _ => "the log's range is unknown".to_owned(),
                 };
-                Afterwards::Reset(
+                Afterwards::Move(
                     NewStart::ByPolicy(self.settings.offset_reset),
-                    format!("offset {asked} is out of range, {range}"),
+                    Why::Reset(format!("offset {asked} is out of range, {range}")),
                 )
             }
-            SourceProblem::LogTruncated { asked, diverged_at } => Afterwards::Reset(
+            SourceProblem::LogTruncated { asked, diverged_at } => Afterwards::Move(
                 NewStart::At(diverged_at),
-                format!("the log was cut back below offset {asked}: from {diverged_at} on it holds other records"),
+                Why::Reset(format!(
+                    "the log was cut back below offset {asked}: from {diverged_at} on it holds other records"
+                )),
             ),
             SourceProblem::TopicRecreated => {
                 // All of the new topic came after the old: `latest` would skip what came before this was noticed.
@@ -51,14 +54,15 @@ impl SupervisorActor {
                     OffsetReset::Latest => OffsetReset::Earliest,
                     policy => policy,
                 };
-                Afterwards::Reset(NewStart::ByPolicy(policy), "the topic was deleted and created anew".to_owned())
+                let why = "the topic was deleted and created anew".to_owned();
+                Afterwards::Move(NewStart::ByPolicy(policy), Why::Reset(why))
             }
             SourceProblem::Failed(error) => Afterwards::GiveUp(format!("{partition} cannot be read: {error}")),
         };
         // What was fetched before is processed first: it is good.
         let Some(managed) = state.current(key) else { return };
-        if matches!(managed.phase, Phase::Stopped) {
-            // Given up, or the consumer stops: what was fetched is not handled, so no new start may pass it.
+        if managed.is_stopped() || managed.ownership.is_stopping() {
+            // Given up, or it goes elsewhere: what was fetched is not handled, so no new start may pass it.
             return;
         }
         managed.afterwards = Some(afterwards);
@@ -68,16 +72,17 @@ impl SupervisorActor {
         }
     }
 
-    /// Finds the new start offset and commits it.
-    pub(super) fn reset(
+    /// Finds the new start offset and has the partition go on there.
+    pub(super) fn move_to(
         &self,
         myself: &Myself,
         state: &mut SupervisorState,
         key: &OwnershipKey,
         start: NewStart,
-        reason: String,
+        why: Why,
     ) {
         let Some(managed) = state.current(key) else { return };
+        managed.moving = true;
         managed.ownership.stop();
         managed.ownership.feed.close();
         let (from, ownership) = (managed.ownership.position(), Arc::clone(&managed.ownership));
@@ -91,8 +96,11 @@ impl SupervisorActor {
             let _ = offsets.call(|reply| OffsetsMessage::Close { partition, epoch, reply }, None).await;
             // The new start may lie past dead letters that the broker has not acknowledged: it is not committed before.
             ownership.all_acknowledged().await;
-            let result = choose_and_commit(&ports, &group, &key.partition, start).await;
-            let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, reason });
+            if ownership.is_lost() {
+                return;
+            }
+            let result = look(&ports, &group, &key.partition, start, &ownership).await;
+            let result = result.map(|(topic_id, to)| Reassignment { topic_id, from, to, why });
             let _ = myself.cast(SupervisorMessage::Reassign { key, result });
         });
     }
@@ -104,31 +112,42 @@ impl SupervisorActor {
         key: &OwnershipKey,
         result: Result<Reassignment, String>,
     ) {
-        let Some(managed) = state.current(key) else { return };
-        let topic_index = managed.topic_index;
-        match result {
-            Ok(Reassignment { topic_id, from, to, reason }) => {
-                self.events.emit(Event::OffsetReset { partition: key.partition.clone(), from, to, reason });
-                let partition = key.partition.clone();
-                self.assign(myself, state, Assignment { partition, topic_id, start: to, reset: true, topic_index });
-            }
-            Err(reason) => self.halt(myself, state, reason),
+        let draining = state.drain.is_some();
+        let Some(managed) = state.current(key).filter(|managed| managed.leaving.is_none() && !draining) else { return };
+        let (topic_index, seeker) = (managed.topic_index, managed.seeker.take());
+        let Reassignment { topic_id, from, to, why } = match result {
+            Ok(reassignment) => reassignment,
+            Err(reason) => return self.halt(myself, state, reason),
+        };
+        let partition = key.partition.clone();
+        let reset = why != Why::Sought;
+        self.events.emit(match why {
+            Why::Sought => Event::Sought { partition: partition.clone(), from, to },
+            Why::Reset(reason) => Event::OffsetReset { partition: partition.clone(), from, to, reason },
+        });
+        let assignment =
+            Assignment { partition: partition.clone(), topic_id, topic_index, beginning: Beginning::chosen(to), reset };
+        self.open(myself, state, vec![assignment]);
+        if let Some(managed) = state.partitions.get_mut(&partition) {
+            // Told once the new start is committed.
+            managed.seeker = seeker;
         }
     }
 }
 
 /// Tries for as long as the broker may come back: the partition has nothing else to do.
-async fn choose_and_commit(
+async fn look(
     ports: &Ports,
     group: &str,
     partition: &TopicPartition,
     start: NewStart,
+    ownership: &Ownership,
 ) -> Result<(Option<Uuid>, i64), String> {
     let mut failures = 0;
     loop {
-        let error = match try_choose(ports, group, partition, start).await {
+        let error = match try_look(ports, group, partition, start).await {
             Ok(chosen) => return Ok(chosen),
-            Err(ResolveError::Broker(error)) if error.is_retriable() => error,
+            Err(ResolveError::Broker(error)) if error.is_retriable() && !ownership.is_lost() => error,
             Err(error) => return Err(format!("{partition} cannot go on: {error}")),
         };
         failures += 1;
@@ -138,7 +157,7 @@ async fn choose_and_commit(
     }
 }
 
-async fn try_choose(
+async fn try_look(
     ports: &Ports,
     group: &str,
     partition: &TopicPartition,
@@ -149,7 +168,5 @@ async fn try_choose(
         NewStart::ByPolicy(policy) => choose(ports, group, partition, policy).await?,
         NewStart::At(offset) => offset,
     };
-    let start = CommittedOffset::new(partition.clone(), offset);
-    commit(ports, group, vec![start]).await?;
     Ok((topic.and_then(|topic| topic.id), offset))
 }

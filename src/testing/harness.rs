@@ -143,6 +143,7 @@ where
             partition: &partition,
             number: attempt,
             first_failure: (attempt > 1).then(SystemTime::now),
+            ownership: None,
         };
         match delivery.run(|_| None).await {
             Delivered::Handled => Outcome::Handled,
@@ -156,6 +157,7 @@ where
             }
             Delivered::Lost(Fault::Timeout { .. }) => Outcome::TimedOut,
             Delivered::Gone(reason) => Outcome::Gone { reason },
+            Delivered::Withheld => Outcome::Gone { reason: "the partition was given up".to_owned() },
         }
     }
 

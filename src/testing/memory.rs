@@ -1,8 +1,8 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::broker::{
-    Admin, BoxFuture, BrokerError, CommittedOffset, Feed, NewTopic, OffsetSpec, OffsetStore, Ports, Produce, Source,
-    TopicMetadata,
+    Admin, BoxFuture, BrokerError, CommittedOffset, ErrorCode, Feed, MemberIdentity, NewTopic, OffsetSpec, OffsetStore,
+    Ports, Produce, Source, TopicMetadata,
 };
 use crate::record::{ProducerRecord, TopicPartition};
 
@@ -10,17 +10,63 @@ use crate::record::{ProducerRecord, TopicPartition};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     produced: Arc<Mutex<Vec<ProducerRecord>>>,
+    commits: Arc<Mutex<Commits>>,
+}
+
+/// What was committed, by whom; and what commits are refused with now.
+#[derive(Debug, Default)]
+struct Commits {
+    made: Vec<(Option<MemberIdentity>, CommittedOffset)>,
+    refused: Option<ErrorCode>,
 }
 
 impl Memory {
     pub(crate) fn ports(&self) -> Ports {
         let memory = Arc::new(self.clone());
-        Ports { admin: memory.clone(), source: memory.clone(), produce: memory.clone(), offsets: memory, membership: None }
+        Ports {
+            admin: memory.clone(),
+            source: memory.clone(),
+            produce: memory.clone(),
+            offsets: memory,
+            membership: None,
+        }
     }
 
     /// What was produced since the last call, in order.
     pub(crate) fn take(&self) -> Vec<ProducerRecord> {
         std::mem::take(&mut *self.produced.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn commits(&self) -> MutexGuard<'_, Commits> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn commit(
+        &self,
+        member: Option<MemberIdentity>,
+        offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        let mut commits = self.commits();
+        let Some(code) = commits.refused else {
+            let results = offsets.iter().map(|_| Ok(())).collect();
+            commits.made.extend(offsets.into_iter().map(|offset| (member.clone(), offset)));
+            return ready(Ok(results));
+        };
+        let refused = BrokerError::Response { doing: "committing".to_owned(), code, message: None };
+        ready(Ok(vec![Err(refused); offsets.len()]))
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// What was committed since the last call, in order, and by which member.
+    pub(crate) fn take_commits(&self) -> Vec<(Option<MemberIdentity>, CommittedOffset)> {
+        std::mem::take(&mut self.commits().made)
+    }
+
+    /// Refuses commits with this code from now on.
+    pub(crate) fn refuse_commits(&self, code: Option<ErrorCode>) {
+        self.commits().refused = code;
     }
 }
 
@@ -79,7 +125,9 @@ impl OffsetStore for Memory {
         _: String,
         partitions: Vec<TopicPartition>,
     ) -> BoxFuture<Result<Vec<Option<CommittedOffset>>, BrokerError>> {
-        ready(Ok(partitions.iter().map(|_| None).collect()))
+        let made = &self.commits().made;
+        let last = |partition| made.iter().rev().map(|(_, offset)| offset).find(|offset| offset.partition == partition);
+        ready(Ok(partitions.into_iter().map(|partition| last(partition).cloned()).collect()))
     }
 
     fn commit(
@@ -87,7 +135,16 @@ impl OffsetStore for Memory {
         _: String,
         offsets: Vec<CommittedOffset>,
     ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
-        ready(Ok(offsets.iter().map(|_| Ok(())).collect()))
+        self.commit(None, offsets)
+    }
+
+    fn commit_as(
+        &self,
+        _: String,
+        member: MemberIdentity,
+        offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        self.commit(Some(member), offsets)
     }
 
     fn group_exists(&self, _: String) -> BoxFuture<Result<bool, BrokerError>> {

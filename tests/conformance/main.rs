@@ -9,6 +9,7 @@ mod codecs;
 mod compaction;
 mod damage;
 mod deleting;
+mod ends;
 mod epochs;
 mod exact;
 mod fixture;
@@ -16,6 +17,7 @@ mod gaps;
 mod groups;
 mod growing;
 mod malformed;
+mod membership;
 mod offsets;
 mod outages;
 mod pipes;
@@ -79,6 +81,7 @@ both_planes! {
     }
     offsets {
         commits_are_fetched_with_their_metadata,
+        leader_epochs_are_kept_beside_offsets,
         what_was_never_committed_is_none,
         groups_do_not_see_each_other,
         committing_to_an_unknown_topic_fails_for_it_alone,
@@ -127,6 +130,9 @@ both_planes! {
     }
     growing {
         added_partitions_are_written_and_read_at_once,
+    }
+    ends {
+        the_end_of_the_log_is_told_while_it_is_read,
     }
     exact {
         a_record_of_five_megabytes_arrives,
@@ -181,6 +187,25 @@ mod native_only {
             epochs {
                 embedded_a_log_that_was_cut_back_is_told,
                 embedded_a_log_that_lost_only_what_was_not_read_goes_on,
+                embedded_a_log_that_was_cut_back_while_nobody_read_is_told,
+                embedded_a_leader_that_changed_while_nobody_read_is_no_problem,
+                embedded_an_epoch_that_no_leader_had_does_not_stop_the_reading,
+            }
+            outages {
+                embedded_an_address_that_only_the_brokers_give_is_told_with_what_to_check,
+            }
+            ends {
+                what_is_undecided_lies_past_the_end_for_who_reads_committed_records,
+            }
+            membership {
+                a_classic_group_is_joined_divided_and_left,
+                classic_members_that_the_group_went_on_without_are_told_by_codes,
+                a_static_classic_member_takes_its_predecessors_place,
+                partitions_move_between_members_by_heartbeats_alone,
+                members_with_another_epoch_are_told_by_codes,
+                a_static_member_comes_back_to_its_partitions,
+                the_newer_protocol_is_offered,
+                embedded_an_error_about_the_coordinator_is_told_and_then_it_is_looked_for,
             }
             damage {
                 embedded_damage_on_the_way_is_not_noticed,

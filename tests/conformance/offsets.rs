@@ -5,7 +5,7 @@ use bezoar::broker::{CommittedOffset, ErrorCode};
 use crate::fixture::{Fixture, partition, unique};
 
 fn committed(topic: &str, number: i32, offset: i64, metadata: &str) -> CommittedOffset {
-    CommittedOffset { partition: partition(topic, number), offset, metadata: metadata.to_owned() }
+    CommittedOffset { partition: partition(topic, number), offset, metadata: metadata.to_owned(), leader_epoch: None }
 }
 
 pub(crate) async fn commits_are_fetched_with_their_metadata(fixture: &Fixture) {
@@ -24,6 +24,16 @@ pub(crate) async fn commits_are_fetched_with_their_metadata(fixture: &Fixture) {
     store.commit(group.clone(), vec![committed(&first, 1, 18, "")]).await.unwrap();
     let found = store.fetch(group, vec![partition(&first, 1)]).await.unwrap();
     assert_eq!(found, [Some(committed(&first, 1, 18, ""))]);
+}
+
+pub(crate) async fn leader_epochs_are_kept_beside_offsets(fixture: &Fixture) {
+    let topic = fixture.topic(2).await;
+    let (store, group) = (&fixture.ports.offsets, unique("group"));
+    let with = |number, leader_epoch| CommittedOffset { leader_epoch, ..committed(&topic, number, 3, "") };
+    let offsets = vec![with(0, Some(7)), with(1, None)];
+    assert_eq!(store.commit(group.clone(), offsets.clone()).await.unwrap(), [Ok(()), Ok(())]);
+    let found = store.fetch(group, vec![partition(&topic, 0), partition(&topic, 1)]).await.unwrap();
+    assert_eq!(found, offsets.into_iter().map(Some).collect::<Vec<_>>());
 }
 
 pub(crate) async fn what_was_never_committed_is_none(fixture: &Fixture) {

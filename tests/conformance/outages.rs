@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bezoar::broker::{BrokerError, CommittedOffset, ConnectionSettings, ErrorCode, SourceProblem};
-use bezoar::embedded::{Api, Fault};
+use bezoar::broker::{BrokerError, CommittedOffset, ConnectionSettings, ErrorCode, OffsetSpec, Plane, SourceProblem};
+use bezoar::embedded::{Api, Broker, Fault};
 
-use crate::fixture::{Fixture, PATIENCE, Reading, partition, records, unique};
+use crate::fixture::{Fixture, PATIENCE, Reading, partition, records, settings, unique};
 
 const NOT_LEADER: ErrorCode = ErrorCode(6);
 const COORDINATOR_NOT_AVAILABLE: ErrorCode = ErrorCode(15);
@@ -55,7 +55,12 @@ pub(crate) async fn embedded_a_restarted_broker_is_found_again(fixture: &Fixture
     for value in 0..3 {
         fixture.produce(&partition, records(value..value + 1)).await;
         reading.records(1).await;
-        let offset = CommittedOffset { partition: partition.clone(), offset: value.into(), metadata: String::new(), leader_epoch: None };
+        let offset = CommittedOffset {
+            partition: partition.clone(),
+            offset: value.into(),
+            metadata: String::new(),
+            leader_epoch: None,
+        };
         assert_eq!(fixture.ports.offsets.commit(group.clone(), vec![offset]).await.unwrap(), [Ok(())]);
         broker.close_connections();
     }
@@ -112,7 +117,8 @@ pub(crate) async fn embedded_the_coordinator_is_looked_for_again(fixture: &Fixtu
     let searches = broker.inject(Fault::on(Api::FindCoordinator).times(2).error(COORDINATOR_NOT_AVAILABLE));
     let commits = broker.inject(Fault::on(Api::OffsetCommit).times(2).error(NOT_COORDINATOR));
     let fetches = broker.inject(Fault::on(Api::OffsetFetch).drop_before_effect());
-    let offset = CommittedOffset { partition: partition.clone(), offset: 5, metadata: "note".to_owned(), leader_epoch: None };
+    let offset =
+        CommittedOffset { partition: partition.clone(), offset: 5, metadata: "note".to_owned(), leader_epoch: None };
     let results = fixture.ports.offsets.commit(group.clone(), vec![offset.clone()]).await.unwrap();
     assert_eq!(results, [Ok(())]);
     assert_eq!(fixture.ports.offsets.fetch(group, vec![partition]).await.unwrap(), [Some(offset)]);
@@ -139,4 +145,17 @@ pub(crate) async fn embedded_a_call_without_an_answer_is_an_error_in_time(fixtur
     assert!(matches!(error, BrokerError::Timeout { .. }), "{error}");
     fault.remove();
     assert_eq!(ports.admin.topics(vec![unique("missing")]).await.unwrap(), [None]);
+}
+
+pub(crate) async fn embedded_an_address_that_only_the_brokers_give_is_told_with_what_to_check(fixture: &Fixture) {
+    if fixture.embedded.is_none() {
+        return;
+    }
+    let broker = Broker::builder().advertised_host("127.0.0.2").start().await.unwrap();
+    broker.create_topic("orders", 1).unwrap();
+    let mut settings = settings(&broker.bootstrap().replace("127.0.0.2", "127.0.0.1"));
+    (settings.connect_timeout, settings.request_timeout) = (Duration::from_millis(500), Duration::from_secs(3));
+    let ports = Plane::Native.connect(settings).await.unwrap().admin;
+    let error = ports.offset(partition("orders", 0), OffsetSpec::Latest).await.unwrap_err().to_string();
+    assert!(error.contains("127.0.0.2:") && error.contains("advertised.listeners"), "{error}");
 }

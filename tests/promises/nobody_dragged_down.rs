@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bezoar::consumer::Isolation;
 use bezoar::record::{ProducerRecord, Record};
-use bezoar::{Delivery, Event, Failure, Raw, factory_fn, handler_fn};
+use bezoar::{Delivery, Event, Failure, Raw, Utf8, factory_fn, handler_fn};
 use tokio::sync::Notify;
 
 use crate::support::{Cluster, Journal, event, eventually, soon};
@@ -231,4 +231,30 @@ async fn a_slow_partition_holds_back_only_its_own_fetching() {
     let fetched = journal.of(0).len();
     assert!((1..=400).contains(&fetched), "{fetched} records of the slow partition were fetched");
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+}
+
+/// Dead letters gather before they are handed over, yet wait for no record behind them: neither for one that takes long nor
+/// for one that is retried; and one that takes the handler down leaves none behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letters_do_not_wait_for_the_record_behind_them() {
+    let handler = |text: String, _: Delivery| async move {
+        match text.as_str() {
+            "takes long" => std::future::pending::<Result<(), Failure>>().await,
+            "is retried" => Err(Failure::transient("busy").retry_after(Duration::from_secs(3_600))),
+            "panics" => panic!("poison"),
+            _ => Err(Failure::validation("never")),
+        }
+    };
+    for (last, settled) in [("takes long", 3), ("is retried", 3), ("panics", 4)] {
+        let cluster = Cluster::embedded().await;
+        let (topic, group) = (cluster.topic("gathered", 1).await, cluster.name("gathered"));
+        cluster.values(&topic, 0, ["bad", "bad", "bad", last]).await;
+        let builder = cluster.consumer(&group).drain_timeout(Duration::from_millis(200));
+        let consumer = builder.topic(&topic, Utf8, handler_fn(handler)).start().await.unwrap();
+        cluster.until_committed(&group, &topic, 0, settled).await;
+        let letters = cluster.dead_letters(&format!("{topic}.dlq")).await;
+        let offsets: Vec<i64> = letters.iter().map(|letter| letter.context.source.offset).collect();
+        assert_eq!(offsets, (0..settled).collect::<Vec<i64>>(), "{last}");
+        soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    }
 }

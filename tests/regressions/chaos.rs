@@ -182,7 +182,12 @@ async fn storm(seed: u64) {
             soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
             for partition in 0..PARTITIONS {
                 let to = TopicPartition::new(topic.as_str(), partition);
-                store.inspect(&CommittedOffset { partition: to, offset: end(partition), metadata: String::new(), leader_epoch: None });
+                store.inspect(&CommittedOffset {
+                    partition: to,
+                    offset: end(partition),
+                    metadata: String::new(),
+                    leader_epoch: None,
+                });
             }
             break;
         }

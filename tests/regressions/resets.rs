@@ -23,8 +23,12 @@ async fn an_offset_out_of_range_before_the_handler_is_made_does_not_leave_the_pa
     let cluster = Cluster::embedded().await;
     let (topic, group) = (cluster.topic("early", 1).await, cluster.name("early"));
     cluster.values(&topic, 0, 0..3).await;
-    let committed =
-        CommittedOffset { partition: TopicPartition::new(topic.as_str(), 0), offset: 100, metadata: String::new(), leader_epoch: None };
+    let committed = CommittedOffset {
+        partition: TopicPartition::new(topic.as_str(), 0),
+        offset: 100,
+        metadata: String::new(),
+        leader_epoch: None,
+    };
     cluster.ports.offsets.commit(group.clone(), vec![committed]).await.unwrap();
     let go_on = Arc::new(Notify::new());
     let (journal, gate) = (Journal::default(), Arc::clone(&go_on));

@@ -28,8 +28,8 @@ pub(crate) struct Decoding<'a> {
 /// What came of bytes.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// In ascending order. The last may hold no records: it only moves the offset past markers, aborted records and ranges
-    /// that compaction emptied.
+    /// In ascending order, each of one leader epoch. The last may hold no records: it only moves the offset past markers,
+    /// aborted records and ranges that compaction emptied.
     pub(crate) batches: Vec<RecordBatch>,
     /// The offset after the last batch that was taken, by its header: its last records may be gone.
     pub(crate) next_offset: i64,
@@ -155,13 +155,18 @@ impl Decoder<'_> {
         if last_offset < self.decoded.next_offset {
             return Ok(());
         }
+        let leader_epoch = header.known_leader_epoch();
+        if leader_epoch != self.decoded.leader_epoch {
+            // A commit within a batch tells the epoch of the record before it.
+            self.end_run();
+        }
         if aborted {
             self.run.close();
         } else if !header.is_control() && header.count != 0 {
             self.read(at, header)?;
         }
         self.decoded.next_offset = last_offset + 1;
-        self.decoded.leader_epoch = header.known_leader_epoch();
+        self.decoded.leader_epoch = leader_epoch;
         Ok(())
     }
 
@@ -183,7 +188,7 @@ impl Decoder<'_> {
         self.end_run();
         if !spans.is_empty() {
             let held = body.capacity();
-            self.push((Bytes::from(body), held), spans, floor);
+            self.push((Bytes::from(body), held), spans, floor, header.known_leader_epoch());
         }
         Ok(())
     }
@@ -234,12 +239,12 @@ impl Decoder<'_> {
         if let Some((start, end, spans)) = self.run.take() {
             let buffer = self.share.keep(self.records, start, end);
             let held = buffer.len();
-            self.push((buffer, held), spans, self.decoded.next_offset);
+            self.push((buffer, held), spans, self.decoded.next_offset, self.decoded.leader_epoch);
         }
     }
 
-    fn push(&mut self, buffer: (Bytes, usize), spans: Vec<Span>, next_offset: i64) {
-        let batch = RecordBatch::from_spans(self.partition.clone(), self.topic_id, buffer, spans, next_offset);
+    fn push(&mut self, buffer: (Bytes, usize), spans: Vec<Span>, next_offset: i64, epoch: Option<i32>) {
+        let batch = RecordBatch::from_spans(self.partition.clone(), self.topic_id, buffer, spans, next_offset, epoch);
         self.covered = batch.next_offset();
         self.decoded.batches.push(batch);
     }
@@ -247,7 +252,7 @@ impl Decoder<'_> {
     fn finish(mut self) -> Decoded {
         self.end_run();
         if self.covered < self.decoded.next_offset {
-            self.push((Bytes::new(), 0), Vec::new(), self.decoded.next_offset);
+            self.push((Bytes::new(), 0), Vec::new(), self.decoded.next_offset, self.decoded.leader_epoch);
         }
         self.decoded
     }

@@ -6,9 +6,19 @@ use super::header::{BatchHeader, HEADER_LENGTH};
 use crate::record::ProducerRecord;
 use crate::record::varint::VARINT_MAX;
 
-/// Encodes `records` as one batch of magic 2, of a producer without idempotence until it is [`stamp`]ed. Records without a
-/// timestamp get `now_millis`.
-pub(crate) fn encode(records: &[ProducerRecord], now_millis: i64, compression: Compression) -> BytesMut {
+/// Who sends a batch: the id and epoch of the producer, and the sequence number of the first record.
+pub(crate) type Sender = (i64, i16, i32);
+
+/// The sender of a batch without idempotence.
+pub(crate) const NOBODY: Sender = (-1, -1, -1);
+
+/// Encodes `records` as one batch of magic 2. Records without a timestamp get `now_millis`.
+pub(crate) fn encode(
+    records: &[ProducerRecord],
+    now_millis: i64,
+    compression: Compression,
+    (producer_id, producer_epoch, base_sequence): Sender,
+) -> BytesMut {
     let size = records.iter().map(size_bound).sum::<usize>();
     let mut batch = BytesMut::with_capacity(HEADER_LENGTH + size);
     batch.put_bytes(0, HEADER_LENGTH);
@@ -37,6 +47,9 @@ pub(crate) fn encode(records: &[ProducerRecord], now_millis: i64, compression: C
         last_offset_delta: records.len().saturating_sub(1) as i32,
         base_timestamp,
         max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
         count: records.len() as i32,
         ..BatchHeader::empty(batch.len())
     };
@@ -44,9 +57,8 @@ pub(crate) fn encode(records: &[ProducerRecord], now_millis: i64, compression: C
     batch
 }
 
-/// Writes the id and epoch of the producer, and the sequence number of the first record, into an encoded batch, and renews
-/// its CRC.
-pub(crate) fn stamp(batch: &mut [u8], producer_id: i64, producer_epoch: i16, base_sequence: i32) {
+/// Writes another sender into an encoded batch, and renews its CRC.
+pub(crate) fn stamp(batch: &mut [u8], (producer_id, producer_epoch, base_sequence): Sender) {
     BatchHeader::write_producer(batch, producer_id, producer_epoch, base_sequence);
 }
 

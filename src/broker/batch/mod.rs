@@ -28,7 +28,7 @@ pub(crate) use aborted::AbortedTransaction;
 pub use codec::Compression;
 pub(crate) use damage::{Damage, DamageKind};
 pub(crate) use decode::{Decoding, decode};
-pub(crate) use encode::{encode, size_bound, stamp};
+pub(crate) use encode::{NOBODY, encode, size_bound, stamp};
 #[cfg(feature = "embedded")]
 pub(crate) use header::{BatchError, BatchHeader};
 #[cfg(feature = "testing")]

@@ -1,11 +1,9 @@
 use bytes::Bytes;
 use kafka_protocol::messages::ResponseHeader;
 use kafka_protocol::messages::{
-    ApiVersionsRequest, ConsumerGroupDescribeRequest, CreatePartitionsRequest, CreateTopicsRequest,
-    DeleteGroupsRequest, DeleteRecordsRequest, DeleteTopicsRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    FetchRequest, FindCoordinatorRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, ListGroupsRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest,
-    ProduceRequest, SaslAuthenticateRequest, SaslHandshakeRequest,
+    ApiVersionsRequest, CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
+    DescribeConfigsRequest, FetchRequest, IncrementalAlterConfigsRequest, InitProducerIdRequest, ListOffsetsRequest,
+    MetadataRequest, OffsetForLeaderEpochRequest, ProduceRequest, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use kafka_protocol::protocol::{Decodable, HeaderVersion, Request, VersionRange};
 
@@ -55,6 +53,10 @@ macro_rules! api {
         }
     };
 }
+
+mod groups;
+
+pub(super) use groups::CONSUMER_ASSIGNMENT;
 
 // Each field is written with the first version that has it.
 
@@ -130,41 +132,6 @@ api! { ListOffsetsRequest "ListOffsets", 2 to 7:
     structs(1, &[text(1), structs(1, &[int32(1), int16(1), int64(1), int64(1), int32(4)])]),
 }
 
-api! { FindCoordinatorRequest "FindCoordinator", 1 to 4:
-    int32(1),
-    int16(0).until(3),
-    text(1).until(3),
-    int32(0).until(3),
-    text(0).until(3),
-    int32(0).until(3),
-    structs(4, &[text(4), int32(4), text(4), int32(4), int16(4), text(4)]),
-}
-
-api! { OffsetCommitRequest "OffsetCommit", 2 to 9:
-    int32(3),
-    structs(2, &[text(2), structs(2, &[int32(2), int16(2)])]),
-}
-
-api! { OffsetFetchRequest "OffsetFetch", 2 to 9:
-    int32(3),
-    structs(1, &[text(1), structs(1, COMMITTED)]).until(7),
-    int16(2).until(7),
-    structs(8, &[text(8), structs(8, &[text(8), structs(8, COMMITTED)]), int16(8)]),
-}
-
-const COMMITTED: &[Field] = &[int32(1), int64(1), int32(5), text(1), int16(1)];
-
-api! { DeleteGroupsRequest "DeleteGroups", 0 to 2:
-    int32(0),
-    structs(0, &[text(0), int16(0)]),
-}
-
-api! { ListGroupsRequest "ListGroups", 0 to 5:
-    int32(1),
-    int16(0),
-    structs(0, &[text(0), text(0), text(4), text(5)]),
-}
-
 api! { CreatePartitionsRequest "CreatePartitions", 0 to 3:
     int32(0),
     structs(0, &[text(0), int16(0), text(0)]),
@@ -180,51 +147,6 @@ api! { DeleteRecordsRequest "DeleteRecords", 0 to 2:
     structs(0, &[text(0), structs(0, &[int32(0), int64(0), int16(0)])]),
 }
 
-api! { DescribeGroupsRequest "DescribeGroups", 0 to 6:
-    int32(1),
-    structs(0, &[
-        int16(0),
-        text(6),
-        text(0),
-        text(0),
-        text(0),
-        text(0),
-        structs(0, &[text(0), text(4), text(0), text(0), blob(0), blob(0)]),
-        int32(3),
-    ]),
-}
-
-api! { ConsumerGroupDescribeRequest "ConsumerGroupDescribe", 0 to 1:
-    int32(0),
-    structs(0, &[
-        int16(0),
-        text(0),
-        text(0),
-        text(0),
-        int32(0),
-        int32(0),
-        text(0),
-        structs(0, &[
-            text(0),
-            text(0),
-            text(0),
-            int32(0),
-            text(0),
-            text(0),
-            texts(0),
-            text(0),
-            structure(0, ASSIGNED),
-            structure(0, ASSIGNED),
-            int8(1),
-        ]),
-        int32(0),
-    ]),
-}
-
-const ASSIGNED: &[Field] = &[structs(0, &[uuid(0), text(0), numbers(0)])];
-
-/// What a classic consumer is assigned, as the leader of its group wrote it.
-pub(super) const CONSUMER_ASSIGNMENT: &[Field] = &[structs(0, &[text(0), numbers(0)]), blob(0)];
 // Version 4 brought record batches of magic 2.
 api! { FetchRequest "Fetch", 4 to 17:
     int32(1),

@@ -28,6 +28,13 @@ impl Failed {
         let error = call.response(code, message);
         if error.is_retriable() { Self::ForNow(error) } else { Self::ForGood(error) }
     }
+
+    /// The error, where there is no other round.
+    pub(super) fn into_error(self) -> BrokerError {
+        match self {
+            Self::ForNow(error) | Self::ForGood(error) => error,
+        }
+    }
 }
 
 /// A connection that was lost may be a stale one: the next round opens another. That no broker can be reached, or

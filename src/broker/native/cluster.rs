@@ -9,6 +9,7 @@ use super::address::address;
 use super::call::{Call, Failed};
 use super::connection::Connection;
 use super::connector::Connector;
+use super::lanes::Lanes;
 use super::leaders::Leaders;
 use super::pool::{Link, NoConnection, Opened, Pool};
 use super::protection::Protection;
@@ -26,6 +27,18 @@ pub(super) enum Purpose {
     Fetch,
     /// Records to be produced.
     Produce,
+    /// Heartbeats of groups' members, which nothing may keep waiting.
+    Group,
+    /// Joining groups, which waits for other members. Each call under way has a connection of its own, by number: where
+    /// two members of a group shared one, each would wait for the other.
+    Join(usize),
+}
+
+impl Purpose {
+    /// Whether something is changed over it that depends on which cluster it leads to.
+    fn is_checked(self) -> bool {
+        matches!(self, Self::Control | Self::Group | Self::Join(_))
+    }
 }
 
 /// The brokers of a cluster: where they are, and one connection for each purpose to each that is in use.
@@ -34,6 +47,8 @@ pub(super) struct Cluster {
     /// Who leads which partition, as metadata last told.
     pub(super) leaders: Leaders,
     pub(super) refreshes: Refreshes,
+    /// The connections for joining groups that are in use.
+    pub(super) joining: Lanes,
     connector: Arc<dyn Connector>,
     protection: Protection,
     pool: Arc<Pool>,
@@ -57,6 +72,7 @@ impl Cluster {
         Arc::new_cyclic(|me| Self {
             leaders: Leaders::new(settings.metadata_max_age),
             refreshes: Refreshes::default(),
+            joining: Lanes::default(),
             connector,
             protection: Protection::new(&settings),
             pool: Arc::new(Pool::new(&settings)),
@@ -77,7 +93,7 @@ impl Cluster {
         for (index, address) in addresses.iter().enumerate() {
             // One address that swallows packets must not use up the time of those after it.
             let share = call.time_left() / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-            match timeout(share, self.link(address, Purpose::Control).ready()).await {
+            match timeout(share, self.link(address, Purpose::Control, self.settings.connect_timeout).ready()).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(NoConnection::ForNow(cause))) => causes.push(format!("{address}: {cause}")),
                 Ok(Err(NoConnection::ForGood(error))) => {
@@ -139,37 +155,58 @@ impl Cluster {
         purpose: Purpose,
         call: &Call,
     ) -> Result<Arc<Connection>, BrokerError> {
-        let waiting = self.link(address, purpose).ready();
+        // An attempt that outlived the heartbeat it is for would hold up the next one, which may fare better.
+        let within = match purpose {
+            Purpose::Group => self.settings.connect_timeout.min(call.time_left()),
+            _ => self.settings.connect_timeout,
+        };
+        let waiting = self.link(address, purpose, within).ready();
         match timeout(call.time_left(), waiting).await {
             Ok(Ok(connection)) => Ok(connection),
             // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
-            Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(format!("{address}: {cause}"))),
+            Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(self.unreached(address, &cause))),
             Ok(Err(NoConnection::ForGood(error))) => Err(error),
             // Out of time while waiting for another attempt: why there must be one says more.
             Err(_) => match self.pool.failure(address) {
-                Some(cause) => Err(call.connection(format!("{address}: {cause}"))),
+                Some(cause) => Err(call.connection(self.unreached(address, &cause))),
                 None => Err(call.timeout()),
             },
         }
     }
 
-    fn link(&self, address: &str, purpose: Purpose) -> Link {
+    /// Whether nothing but the brokers' word speaks for `address`: it has never answered.
+    fn is_hearsay(&self, address: &str) -> bool {
+        !self.settings.bootstrap.iter().any(|known| known == address) && !self.pool.was_reached(address)
+    }
+
+    /// Why `address` was not reached, for people.
+    fn unreached(&self, address: &str, cause: &str) -> String {
+        if !self.is_hearsay(address) {
+            return format!("{address}: {cause}");
+        }
+        let bootstrap = self.settings.bootstrap.join(", ");
+        format!(
+            "{address}: {cause}; the brokers found by way of {bootstrap} give this address for one of them, and it has never \
+             answered: check their advertised.listeners"
+        )
+    }
+
+    fn link(&self, address: &str, purpose: Purpose, within: Duration) -> Link {
         let (me, target) = (self.me.clone(), address.to_owned());
         self.pool.connect(address, purpose, move || async move {
             match me.upgrade() {
-                Some(cluster) => cluster.open(&target, purpose).await,
+                Some(cluster) => cluster.open(&target, purpose, within).await,
                 None => Err(NoConnection::ForNow("the client was closed".to_owned())),
             }
         })
     }
 
-    async fn open(&self, address: &str, purpose: Purpose) -> Opened {
-        let within = self.settings.connect_timeout;
+    async fn open(&self, address: &str, purpose: Purpose, within: Duration) -> Opened {
         let call = Call::new(format!("connecting to {address}"), within);
         let handshake = async {
             let (connector, settings) = (&*self.connector, &self.settings);
             let connection = Arc::new(self.protection.open(connector, address, settings, &call).await?);
-            if purpose == Purpose::Control {
+            if purpose.is_checked() {
                 // Before anybody commits offsets over it: the address may lead to another cluster by now.
                 match topics::ask(self, &connection, &call, &[]).await {
                     Ok(_) => {}
@@ -188,7 +225,11 @@ impl Cluster {
             Ok(Err(error)) if error.is_retriable() => NoConnection::ForNow(error.to_string()),
             Ok(Err(error)) => NoConnection::ForGood(error),
         };
-        tracing::debug!(address, ?purpose, error = ?opened, "no connection");
+        tracing::debug!(address, ?purpose, error = %opened, "no connection");
+        if self.pool.failure(address).is_none() && self.is_hearsay(address) {
+            // Whoever waits for it hears of it only when its time is up.
+            tracing::warn!("no connection to {}", self.unreached(address, &opened.to_string()));
+        }
         Err(opened)
     }
 

@@ -188,8 +188,13 @@ impl Connection {
             .with_correlation_id(id)
             .with_client_id(Some(self.client_id.clone()));
         let mut frame = BytesMut::zeroed(4);
-        header
-            .encode(&mut frame, R::header_version(version))
+        // A request may hold megabytes of records, which would be copied each time the frame grows.
+        request
+            .compute_size(version)
+            .and_then(|size| {
+                frame.reserve(header.compute_size(R::header_version(version))? + size);
+                header.encode(&mut frame, R::header_version(version))
+            })
             .and_then(|()| request.encode(&mut frame, version))
             .map_err(|error| call.malformed(format!("{} request cannot be encoded: {error}", R::NAME)))?;
         let bytes = frame.len() - 4;

@@ -11,8 +11,9 @@ use kafka_protocol::protocol::{Decodable, StrBytes};
 
 use super::api::CONSUMER_ASSIGNMENT;
 use super::call::{Call, Failed};
-use super::cluster::Cluster;
-use super::offsets::{coordinator, group_failed, text};
+use super::cluster::{Cluster, Purpose};
+use super::coordinator::{coordinator, group_failed};
+use super::offsets::text;
 use super::shape;
 use super::topics::metadata;
 use crate::broker::{BrokerError, ErrorCode, GroupDescription, GroupMember, ListedGroup};
@@ -57,7 +58,7 @@ async fn list_of(cluster: &Cluster, call: &Call, broker: i32) -> Result<ListGrou
 /// A group: asked for as one of KIP-848 where the broker has these, else as a classic one.
 pub(super) async fn describe(cluster: &Cluster, call: &Call, group: &str) -> Result<GroupDescription, BrokerError> {
     call.retry(async || {
-        let connection = coordinator(cluster, call, group).await?;
+        let connection = coordinator(cluster, call, group, Purpose::Control).await?;
         if connection.version::<ConsumerGroupDescribeRequest>(call).is_ok() {
             let request = ConsumerGroupDescribeRequest::default().with_group_ids(vec![GroupId(text(group))]);
             let answer = connection.call(call, |_| request).await?;

@@ -1,9 +1,9 @@
 //! Our own connections to brokers, over the kafka-protocol crate's messages.
 //!
-//! [`connect`] gives a [`Native`], which implements the ports [`Admin`](super::Admin) (topics, log offsets, groups) and
-//! [`OffsetStore`](super::OffsetStore) (committed offsets of groups); [`Native::ports`] adds the
-//! [`Source`](super::Source) and the [`Produce`](super::Produce). Requests are pipelined over one connection per broker and
-//! purpose (control, fetch, produce); brokers are found through metadata and reconnected to when a connection fails. All
+//! [`connect`] gives a [`Native`], which implements the ports [`Admin`](super::Admin) (topics, log offsets, groups),
+//! [`OffsetStore`](super::OffsetStore) (committed offsets of groups) and [`Membership`](super::Membership) (being a member
+//! of one); [`Native::ports`] adds the [`Source`](super::Source) and the [`Produce`](super::Produce). Requests are pipelined
+//! over one connection per broker and purpose (control, fetch, produce, heartbeats, joining); brokers are found through metadata and reconnected to when a connection fails. All
 //! work runs on the runtime on which [`connect`] was called, so that calls may come from any other.
 //!
 //! ```no_run
@@ -25,12 +25,15 @@ mod cluster;
 mod configs;
 mod connection;
 mod connector;
+mod coordinator;
 mod delete_records;
 mod fetch;
 mod frame;
 mod groups;
+mod lanes;
 mod leaders;
 mod list_offsets;
+mod membership;
 mod offsets;
 mod pending;
 mod pool;
@@ -104,7 +107,7 @@ impl Native {
             source: Arc::new(Fetcher::new(Arc::clone(&self.cluster), self.runtime.clone())),
             produce: Arc::new(Producer::new(Arc::clone(&self.cluster), self.runtime.clone())),
             offsets: Arc::new(self.clone()),
-            membership: None,
+            membership: Some(Arc::new(self.clone())),
         }
     }
 

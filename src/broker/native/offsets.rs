@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use kafka_protocol::messages::offset_commit_request::{
     OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic,
@@ -8,24 +7,35 @@ use kafka_protocol::messages::offset_fetch_request::{
     OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
 };
 use kafka_protocol::messages::offset_fetch_response::OffsetFetchResponse;
-use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, GroupId, ListGroupsRequest};
+use kafka_protocol::messages::{DeleteGroupsRequest, GroupId, ListGroupsRequest};
 use kafka_protocol::protocol::StrBytes;
 
 use super::Native;
-use super::address::address;
 use super::call::{Call, Failed, is_coordinator_error};
 use super::cluster::{Cluster, Purpose};
-use super::connection::Connection;
+use super::coordinator::{coordinator, group_failed};
 use super::topics::topic_name;
-use crate::broker::{BoxFuture, BrokerError, CommittedOffset, ErrorCode, OffsetStore};
+use crate::broker::{BoxFuture, BrokerError, CommittedOffset, MemberIdentity, OffsetStore};
 use crate::record::TopicPartition;
 
 /// The version of OffsetFetch from which on it asks for several groups at once.
 const GROUPS_SINCE: i16 = 8;
-/// The version of FindCoordinator from which on it asks for several keys at once.
-const KEYS_SINCE: i16 = 4;
 
-type Committed = HashMap<(String, i32), (i16, i64, Option<StrBytes>)>;
+/// The version of OffsetFetch from which on it can leave out what a transaction may still change.
+const STABLE_SINCE: i16 = 7;
+/// The version of OffsetCommit from which on it carries instance ids.
+const INSTANCE_IDS_SINCE: i16 = 7;
+
+/// What a broker tells of the committed offset of a partition.
+struct Entry {
+    code: i16,
+    offset: i64,
+    /// -1 where it is not known.
+    leader_epoch: i32,
+    metadata: Option<StrBytes>,
+}
+
+type Committed = HashMap<(String, i32), Entry>;
 
 impl OffsetStore for Native {
     fn fetch(
@@ -46,7 +56,19 @@ impl OffsetStore for Native {
     ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
         let call = self.call(format!("committing offsets of group {group}"));
         self.run(call, |cluster, call| async move {
-            call.retry(async || commit(&cluster, &call, &group, &offsets).await).await
+            call.retry(async || commit(&cluster, &call, &group, None, &offsets).await).await
+        })
+    }
+
+    fn commit_as(
+        &self,
+        group: String,
+        member: MemberIdentity,
+        offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        let call = self.call(format!("committing offsets as a member of group {group}"));
+        self.run(call, |cluster, call| async move {
+            call.retry(async || commit(&cluster, &call, &group, Some(&member), &offsets).await).await
         })
     }
 
@@ -63,49 +85,6 @@ impl OffsetStore for Native {
 
 pub(super) fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
-}
-
-/// A connection to the group's coordinator.
-pub(super) async fn coordinator(cluster: &Cluster, call: &Call, group: &str) -> Result<Arc<Connection>, Failed> {
-    if let Some(address) = cluster.coordinator(group) {
-        return connected(cluster, call, group, &address).await;
-    }
-    let request = |version| {
-        let request = FindCoordinatorRequest::default();
-        if version >= KEYS_SINCE {
-            request.with_coordinator_keys(vec![text(group)])
-        } else {
-            request.with_key(text(group))
-        }
-    };
-    let answer = cluster.any(call).await?.call(call, request).await?;
-    let (code, message, host, port) = match answer.coordinators.first() {
-        Some(found) => (found.error_code, &found.error_message, &found.host, found.port),
-        None => (answer.error_code, &answer.error_message, &answer.host, answer.port),
-    };
-    if code != 0 {
-        return Err(Failed::by_code(call, code, message.as_ref().map(|text| text.to_string())));
-    }
-    let address = address(host, port);
-    cluster.set_coordinator(group, Some(address.clone()));
-    connected(cluster, call, group, &address).await
-}
-
-async fn connected(cluster: &Cluster, call: &Call, group: &str, address: &str) -> Result<Arc<Connection>, Failed> {
-    let result = cluster.at(address, Purpose::Control, call).await;
-    if result.is_err() {
-        // It may have moved to a broker that can be reached.
-        cluster.set_coordinator(group, None);
-    }
-    Ok(result?)
-}
-
-/// Sorts an error code of the group; one about the coordinator makes the next round look for it again.
-pub(super) fn group_failed(cluster: &Cluster, call: &Call, group: &str, code: i16) -> Failed {
-    if ErrorCode(code).refreshes_coordinator() {
-        cluster.set_coordinator(group, None);
-    }
-    Failed::by_code(call, code, None)
 }
 
 fn by_topic<T>(items: impl Iterator<Item = (String, T)>) -> BTreeMap<String, Vec<T>> {
@@ -133,17 +112,20 @@ async fn fetch(
             let wanted = OffsetFetchRequestGroup::default()
                 .with_group_id(GroupId(text(group)))
                 .with_topics(Some(topics.collect()));
-            OffsetFetchRequest::default().with_groups(vec![wanted])
+            OffsetFetchRequest::default().with_groups(vec![wanted]).with_require_stable(true)
         } else {
             let topics = topics.iter().map(|(topic, partitions)| {
                 OffsetFetchRequestTopic::default()
                     .with_name(topic_name(topic))
                     .with_partition_indexes(partitions.clone())
             });
-            OffsetFetchRequest::default().with_group_id(GroupId(text(group))).with_topics(Some(topics.collect()))
+            OffsetFetchRequest::default()
+                .with_group_id(GroupId(text(group)))
+                .with_topics(Some(topics.collect()))
+                .with_require_stable(version >= STABLE_SINCE)
         }
     };
-    let answer = coordinator(cluster, call, group).await?.call(call, request).await?;
+    let answer = coordinator(cluster, call, group, Purpose::Control).await?.call(call, request).await?;
     let (code, committed) = committed(answer);
     if code != 0 {
         return Err(group_failed(cluster, call, group, code));
@@ -152,14 +134,14 @@ async fn fetch(
         let key = (partition.topic().to_owned(), partition.partition());
         let found = committed.get(&key).ok_or_else(|| call.malformed(format!("{partition} is missing")))?;
         match found {
-            (0, offset, _) if *offset < 0 => Ok(None),
-            (0, offset, metadata) => Ok(Some(CommittedOffset {
+            Entry { code: 0, offset: ..0, .. } => Ok(None),
+            Entry { code: 0, offset, leader_epoch, metadata } => Ok(Some(CommittedOffset {
                 partition: partition.clone(),
                 offset: *offset,
                 metadata: metadata.as_ref().map(|text| text.to_string()).unwrap_or_default(),
-                leader_epoch: None,
+                leader_epoch: Some(*leader_epoch).filter(|epoch| *epoch >= 0),
             })),
-            (code, _, _) => {
+            Entry { code, .. } => {
                 let call = call.part(format!("fetching the committed offset of {partition} for group {group}"));
                 Err(group_failed(cluster, &call, group, *code))
             }
@@ -173,8 +155,9 @@ fn committed(answer: OffsetFetchResponse) -> (i16, Committed) {
     let mut entries = Committed::new();
     for topic in answer.topics {
         for entry in topic.partitions {
-            let key = (topic.name.0.to_string(), entry.partition_index);
-            entries.insert(key, (entry.error_code, entry.committed_offset, entry.metadata));
+            let (offset, leader_epoch) = (entry.committed_offset, entry.committed_leader_epoch);
+            let told = Entry { code: entry.error_code, offset, leader_epoch, metadata: entry.metadata };
+            entries.insert((topic.name.0.to_string(), entry.partition_index), told);
         }
     }
     let mut code = answer.error_code;
@@ -182,8 +165,9 @@ fn committed(answer: OffsetFetchResponse) -> (i16, Committed) {
         code = group.error_code;
         for topic in group.topics {
             for entry in topic.partitions {
-                let key = (topic.name.0.to_string(), entry.partition_index);
-                entries.insert(key, (entry.error_code, entry.committed_offset, entry.metadata));
+                let (offset, leader_epoch) = (entry.committed_offset, entry.committed_leader_epoch);
+                let told = Entry { code: entry.error_code, offset, leader_epoch, metadata: entry.metadata };
+                entries.insert((topic.name.0.to_string(), entry.partition_index), told);
             }
         }
     }
@@ -194,24 +178,36 @@ async fn commit(
     cluster: &Cluster,
     call: &Call,
     group: &str,
+    member: Option<&MemberIdentity>,
     offsets: &[CommittedOffset],
 ) -> Result<Vec<Result<(), BrokerError>>, Failed> {
     let entries = offsets.iter().map(|committed| {
         let entry = OffsetCommitRequestPartition::default()
             .with_partition_index(committed.partition.partition())
             .with_committed_offset(committed.offset)
+            .with_committed_leader_epoch(committed.leader_epoch.unwrap_or(-1))
             .with_committed_metadata(Some(text(&committed.metadata)));
         (committed.partition.topic().to_owned(), entry)
     });
     let topics = by_topic(entries).into_iter().map(|(topic, partitions)| {
         OffsetCommitRequestTopic::default().with_name(topic_name(&topic)).with_partitions(partitions)
     });
-    // Generation -1 and no member: a consumer that assigns its partitions itself.
-    let request = OffsetCommitRequest::default()
-        .with_group_id(GroupId(text(group)))
-        .with_generation_id_or_member_epoch(-1)
-        .with_topics(topics.collect());
-    let answer = coordinator(cluster, call, group).await?.call(call, |_| request).await?;
+    let mut request = OffsetCommitRequest::default().with_group_id(GroupId(text(group))).with_topics(topics.collect());
+    request = match member {
+        Some(member) => request
+            .with_generation_id_or_member_epoch(member.epoch)
+            .with_member_id(text(&member.member_id))
+            .with_group_instance_id(member.instance_id.as_deref().map(text)),
+        // A consumer that assigns its partitions itself.
+        None => request.with_generation_id_or_member_epoch(-1),
+    };
+    let connection = coordinator(cluster, call, group, Purpose::Control).await?;
+    let version = connection.version::<OffsetCommitRequest>(call)?;
+    if version < INSTANCE_IDS_SINCE {
+        // Without one the member is known by its id and generation all the same.
+        request = request.with_group_instance_id(None);
+    }
+    let answer = connection.call_version(call, version, &request).await?;
     let mut codes = HashMap::new();
     for topic in &answer.topics {
         for entry in &topic.partitions {
@@ -239,7 +235,7 @@ async fn commit(
 /// groups of the newer protocol.
 async fn exists(cluster: &Cluster, call: &Call, group: &str) -> Result<bool, Failed> {
     let request = ListGroupsRequest::default();
-    let answer = coordinator(cluster, call, group).await?.call(call, |_| request).await?;
+    let answer = coordinator(cluster, call, group, Purpose::Control).await?.call(call, |_| request).await?;
     match answer.error_code {
         0 => Ok(answer.groups.iter().any(|listed| &*listed.group_id.0 == group)),
         code => Err(group_failed(cluster, call, group, code)),
@@ -249,7 +245,11 @@ async fn exists(cluster: &Cluster, call: &Call, group: &str) -> Result<bool, Fai
 async fn delete(cluster: &Cluster, call: &Call, group: &str) -> Result<(), Failed> {
     let request = DeleteGroupsRequest::default().with_groups_names(vec![GroupId(text(group))]);
     // Sent once: after a lost answer, a second request would say that the group does not exist.
-    let answer = coordinator(cluster, call, group).await?.call(call, |_| request).await.map_err(Failed::ForGood)?;
+    let answer = coordinator(cluster, call, group, Purpose::Control)
+        .await?
+        .call(call, |_| request)
+        .await
+        .map_err(Failed::ForGood)?;
     let found = answer.results.first().ok_or_else(|| call.malformed("the group is missing"))?;
     match found.error_code {
         0 => Ok(()),

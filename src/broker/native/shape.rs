@@ -60,6 +60,11 @@ pub(super) const fn structure(first: i16, fields: &'static [Field]) -> Field {
     since(first, Kind::Struct(fields))
 }
 
+/// A structure or null.
+pub(super) const fn nullable(first: i16, fields: &'static [Field]) -> Field {
+    since(first, Kind::Nullable(fields))
+}
+
 /// An array of structures, null or not.
 pub(super) const fn structs(first: i16, fields: &'static [Field]) -> Field {
     since(first, Kind::Structs(fields))

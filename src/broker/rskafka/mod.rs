@@ -41,8 +41,8 @@ pub async fn connect(settings: ConnectionSettings) -> Result<Ports, BrokerError>
         admin: Arc::new(native.clone()),
         source: Arc::new(Readers::new(Arc::clone(&clients), native.clone(), runtime.clone())),
         produce: Arc::new(Producer::new(clients, runtime)),
-        offsets: Arc::new(native),
-        membership: None,
+        offsets: Arc::new(native.clone()),
+        membership: Some(Arc::new(native)),
     })
 }
 

@@ -94,7 +94,7 @@ impl Reader {
     async fn read(&mut self, feed: &Feed) {
         let mut pause = FIRST_PAUSE;
         while let Some(credit) = feed.wait_for_credit().await {
-            match self.round(credit).await {
+            match self.round(feed, credit).await {
                 Ok(()) => pause = FIRST_PAUSE,
                 Err(Trouble::ForNow(error)) => {
                     tracing::debug!(partition = %self.partition, %error, ?pause, "reading fails for now");
@@ -113,7 +113,7 @@ impl Reader {
     }
 
     /// One fetch, and what follows from its answer.
-    async fn round(&mut self, credit: usize) -> Result<(), Trouble> {
+    async fn round(&mut self, feed: &Feed, credit: usize) -> Result<(), Trouble> {
         if self.checked.elapsed() >= CHECK_EVERY || self.answered.elapsed() >= CHECK_AFTER_PAUSE {
             self.check_topic().await?;
         }
@@ -134,6 +134,7 @@ impl Reader {
                 self.lease = Some(lease);
                 self.answered = Instant::now();
                 self.recovered();
+                feed.set_log_end(high_watermark);
                 return self.take(records, high_watermark).await;
             }
             Ok(Err(error)) => error,

@@ -17,6 +17,21 @@ fn uncompressed_batches_become_one_that_borrows() {
 }
 
 #[test]
+fn another_leader_epoch_begins_another_batch() {
+    let mut bytes = Vec::new();
+    for (base_offset, epoch, records) in [(10, 5, 3), (13, 5, 2), (15, 6, 1), (16, 8, 0), (17, 8, 2)] {
+        let mut one = batch(records).build().to_vec();
+        BatchHeader::check(&one).unwrap().set_base(&mut one, base_offset, epoch);
+        bytes.extend(one);
+    }
+    let decoded = decode_from(&Bytes::from(bytes), 10);
+    let told: Vec<_> =
+        decoded.batches.iter().map(|batch| (batch.leader_epoch(), batch.len(), batch.next_offset())).collect();
+    assert_eq!(told, [(Some(5), 5, 15), (Some(6), 1, 16), (Some(8), 2, 19)]);
+    assert_eq!((decoded.next_offset, decoded.leader_epoch), (19, Some(8)));
+}
+
+#[test]
 fn copies_hold_nothing_of_the_answer() {
     let bytes = log(&[(10, batch(3)), (13, batch(2))]);
     let decoded = decode_with(&bytes, |decoding| (decoding.from, decoding.share) = (10, Share { of: usize::MAX }));

@@ -45,7 +45,7 @@ fn to_peer(record: &ProducerRecord, offset: i64) -> PeerRecord {
 proptest! {
     #[test]
     fn ours_is_read_as_theirs(sent in prop::collection::vec(comparable(), 1..20)) {
-        let mut bytes = encode(&sent, 0, Compression::None).freeze();
+        let mut bytes = encode(&sent, 0, Compression::None, NOBODY).freeze();
         let read = RecordBatchDecoder::decode(&mut bytes).unwrap().records;
         prop_assert_eq!(read.len(), sent.len());
         for ((read, sent), offset) in read.iter().zip(&sent).zip(0..) {

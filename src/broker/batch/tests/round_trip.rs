@@ -32,9 +32,9 @@ proptest! {
         base in 0i64..1 << 40,
         share in prop_oneof![Just(Share { of: 0 }), Just(Share { of: usize::MAX })],
     ) {
-        let mut bytes = encode(&sent, 77, COMPRESSIONS[codec]);
+        let mut bytes = encode(&sent, 77, COMPRESSIONS[codec], NOBODY);
         prop_assert!(bytes.len() <= 61 + sent.iter().map(size_bound).sum::<usize>());
-        stamp(&mut bytes, 9, 2, 40);
+        stamp(&mut bytes, (9, 2, 40));
         let mut header = BatchHeader::check(&bytes).unwrap();
         prop_assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (9, 2, 40));
         header.set_base(&mut bytes, base, 5);
@@ -66,7 +66,7 @@ fn an_encoded_batch_says_of_itself_what_is_in_it() {
         ProducerRecord::to("orders"),
         ProducerRecord::to("orders").timestamp(5),
     ];
-    let header = BatchHeader::check(&encode(&sent, 2, Compression::None)).unwrap();
+    let header = BatchHeader::check(&encode(&sent, 2, Compression::None, NOBODY)).unwrap();
     assert_eq!((header.count, header.last_offset_delta), (3, 2));
     assert_eq!((header.base_timestamp, header.max_timestamp), (-3, 5));
     assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (-1, -1, -1));
@@ -76,9 +76,9 @@ fn an_encoded_batch_says_of_itself_what_is_in_it() {
 #[test]
 fn what_does_not_become_smaller_is_not_compressed() {
     for compression in COMPRESSIONS {
-        let small = encode(&[ProducerRecord::to("orders").value("x")], 0, compression);
+        let small = encode(&[ProducerRecord::to("orders").value("x")], 0, compression, NOBODY);
         assert!(!BatchHeader::check(&small).unwrap().is_compressed());
-        let large = encode(&[ProducerRecord::to("orders").value(vec![b'x'; 1000])], 0, compression);
+        let large = encode(&[ProducerRecord::to("orders").value(vec![b'x'; 1000])], 0, compression, NOBODY);
         assert_eq!(BatchHeader::check(&large).unwrap().is_compressed(), compression != Compression::None);
     }
 }

@@ -1,7 +1,8 @@
+mod groups;
+
 use bytes::BytesMut;
 use kafka_protocol::messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
-use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
 use kafka_protocol::messages::describe_configs_response::{
@@ -11,29 +12,22 @@ use kafka_protocol::messages::fetch_response::{
     AbortedTransaction, EpochEndOffset, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData,
     SnapshotId,
 };
-use kafka_protocol::messages::find_coordinator_response::Coordinator;
 use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
-use kafka_protocol::messages::list_groups_response::ListedGroup;
 use kafka_protocol::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use kafka_protocol::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
-};
-use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
-use kafka_protocol::messages::offset_fetch_response::{
-    OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
 };
 use kafka_protocol::messages::offset_for_leader_epoch_response::{self, OffsetForLeaderTopicResult};
 use kafka_protocol::messages::produce_response::{
     BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
 };
 use kafka_protocol::messages::{
-    ApiVersionsResponse, BrokerId, ConsumerGroupDescribeResponse, CreatePartitionsResponse, CreateTopicsResponse,
-    DeleteGroupsResponse, DeleteRecordsResponse, DeleteTopicsResponse, DescribeConfigsResponse, DescribeGroupsResponse,
-    FetchResponse, FindCoordinatorResponse, GroupId, IncrementalAlterConfigsResponse, InitProducerIdResponse,
-    ListGroupsResponse, ListOffsetsResponse, MetadataResponse, OffsetCommitResponse, OffsetFetchResponse,
-    OffsetForLeaderEpochResponse, ProduceResponse, TopicName, api_versions_response, consumer_group_describe_response,
-    describe_groups_response,
+    ApiVersionsResponse, BrokerId, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest,
+    CreatePartitionsResponse, CreateTopicsResponse, DeleteGroupsRequest, DeleteRecordsResponse, DeleteTopicsResponse,
+    DescribeConfigsResponse, DescribeGroupsRequest, FetchResponse, FindCoordinatorRequest, HeartbeatRequest,
+    IncrementalAlterConfigsResponse, InitProducerIdResponse, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest,
+    ListOffsetsResponse, MetadataResponse, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochResponse,
+    ProduceResponse, SyncGroupRequest, TopicName, api_versions_response,
 };
 use kafka_protocol::protocol::{Encodable, StrBytes};
 use proptest::prelude::*;
@@ -129,60 +123,6 @@ impl Sample for ListOffsetsRequest {
     }
 }
 
-impl Sample for FindCoordinatorRequest {
-    fn sample(version: i16) -> FindCoordinatorResponse {
-        if version >= 4 {
-            let found = Coordinator::default().with_key(text()).with_host(text()).with_error_message(Some(text()));
-            FindCoordinatorResponse::default().with_coordinators(two(found))
-        } else {
-            FindCoordinatorResponse::default().with_host(text()).with_error_message(Some(text()))
-        }
-    }
-}
-
-impl Sample for OffsetCommitRequest {
-    fn sample(_: i16) -> OffsetCommitResponse {
-        let partitions = two(OffsetCommitResponsePartition::default());
-        let topic = OffsetCommitResponseTopic::default().with_name(topic()).with_partitions(partitions);
-        OffsetCommitResponse::default().with_topics(two(topic))
-    }
-}
-
-impl Sample for OffsetFetchRequest {
-    fn sample(version: i16) -> OffsetFetchResponse {
-        if version >= 8 {
-            let partition = OffsetFetchResponsePartitions::default().with_metadata(Some(text()));
-            let topic = OffsetFetchResponseTopics::default().with_name(topic()).with_partitions(two(partition));
-            let group = OffsetFetchResponseGroup::default().with_group_id(GroupId(text())).with_topics(two(topic));
-            OffsetFetchResponse::default().with_groups(two(group))
-        } else {
-            let partition = OffsetFetchResponsePartition::default().with_metadata(Some(text()));
-            let topic = OffsetFetchResponseTopic::default().with_name(topic()).with_partitions(two(partition));
-            OffsetFetchResponse::default().with_topics(two(topic))
-        }
-    }
-}
-
-impl Sample for DeleteGroupsRequest {
-    fn sample(_: i16) -> DeleteGroupsResponse {
-        DeleteGroupsResponse::default()
-            .with_results(two(DeletableGroupResult::default().with_group_id(GroupId(text()))))
-    }
-}
-
-impl Sample for ListGroupsRequest {
-    fn sample(version: i16) -> ListGroupsResponse {
-        let mut group = ListedGroup::default().with_group_id(GroupId(text())).with_protocol_type(text());
-        if version >= 4 {
-            group = group.with_group_state(text());
-        }
-        if version >= 5 {
-            group = group.with_group_type(text());
-        }
-        ListGroupsResponse::default().with_groups(two(group))
-    }
-}
-
 impl Sample for CreatePartitionsRequest {
     fn sample(_: i16) -> CreatePartitionsResponse {
         let result = CreatePartitionsTopicResult::default().with_name(topic()).with_error_message(Some(text()));
@@ -203,56 +143,6 @@ impl Sample for DeleteRecordsRequest {
         let partitions = two(DeleteRecordsPartitionResult::default());
         let topic = DeleteRecordsTopicResult::default().with_name(topic()).with_partitions(partitions);
         DeleteRecordsResponse::default().with_topics(two(topic))
-    }
-}
-
-impl Sample for DescribeGroupsRequest {
-    fn sample(version: i16) -> DescribeGroupsResponse {
-        use describe_groups_response::*;
-        let mut member = DescribedGroupMember::default()
-            .with_member_id(text())
-            .with_client_id(text())
-            .with_client_host(text())
-            .with_member_metadata(Bytes::from_static(b"metadata"))
-            .with_member_assignment(Bytes::from_static(b"assignment"));
-        if version >= 4 {
-            member = member.with_group_instance_id(Some(text()));
-        }
-        let mut group = DescribedGroup::default()
-            .with_group_id(GroupId(text()))
-            .with_group_state(text())
-            .with_protocol_type(text())
-            .with_protocol_data(text())
-            .with_members(two(member));
-        if version >= 6 {
-            group = group.with_error_message(Some(text()));
-        }
-        DescribeGroupsResponse::default().with_groups(two(group))
-    }
-}
-
-impl Sample for ConsumerGroupDescribeRequest {
-    fn sample(_: i16) -> ConsumerGroupDescribeResponse {
-        use consumer_group_describe_response::*;
-        let partitions = TopicPartitions::default().with_topic_name(topic()).with_partitions(vec![1, 2]);
-        let assignment = Assignment::default().with_topic_partitions(two(partitions));
-        let member = Member::default()
-            .with_member_id(text())
-            .with_instance_id(Some(text()))
-            .with_rack_id(Some(text()))
-            .with_client_id(text())
-            .with_client_host(text())
-            .with_subscribed_topic_names(two(topic()))
-            .with_subscribed_topic_regex(Some(text()))
-            .with_assignment(assignment.clone())
-            .with_target_assignment(assignment);
-        let group = DescribedGroup::default()
-            .with_error_message(Some(text()))
-            .with_group_id(GroupId(text()))
-            .with_group_state(text())
-            .with_assignor_name(text())
-            .with_members(two(member));
-        ConsumerGroupDescribeResponse::default().with_groups(two(group))
     }
 }
 
@@ -301,6 +191,37 @@ impl Sample for InitProducerIdRequest {
     }
 }
 
+/// Calls a function for each kind of request.
+macro_rules! for_each_kind {
+    ($act:ident($($argument:expr),*)) => {
+        $act::<ApiVersionsRequest>($($argument),*);
+        $act::<MetadataRequest>($($argument),*);
+        $act::<CreateTopicsRequest>($($argument),*);
+        $act::<DeleteTopicsRequest>($($argument),*);
+        $act::<DescribeConfigsRequest>($($argument),*);
+        $act::<ListOffsetsRequest>($($argument),*);
+        $act::<FindCoordinatorRequest>($($argument),*);
+        $act::<OffsetCommitRequest>($($argument),*);
+        $act::<OffsetFetchRequest>($($argument),*);
+        $act::<DeleteGroupsRequest>($($argument),*);
+        $act::<ListGroupsRequest>($($argument),*);
+        $act::<JoinGroupRequest>($($argument),*);
+        $act::<SyncGroupRequest>($($argument),*);
+        $act::<HeartbeatRequest>($($argument),*);
+        $act::<LeaveGroupRequest>($($argument),*);
+        $act::<ConsumerGroupHeartbeatRequest>($($argument),*);
+        $act::<CreatePartitionsRequest>($($argument),*);
+        $act::<IncrementalAlterConfigsRequest>($($argument),*);
+        $act::<DeleteRecordsRequest>($($argument),*);
+        $act::<DescribeGroupsRequest>($($argument),*);
+        $act::<ConsumerGroupDescribeRequest>($($argument),*);
+        $act::<FetchRequest>($($argument),*);
+        $act::<OffsetForLeaderEpochRequest>($($argument),*);
+        $act::<ProduceRequest>($($argument),*);
+        $act::<InitProducerIdRequest>($($argument),*);
+    };
+}
+
 /// The frame of an answer, correlation id 0.
 fn frame<R: Sample>(version: i16) -> BytesMut {
     let mut frame = BytesMut::new();
@@ -325,26 +246,7 @@ where
 
 #[test]
 fn every_answer_is_read_to_its_end() {
-    every_version_is_read_to_its_end::<ApiVersionsRequest>();
-    every_version_is_read_to_its_end::<MetadataRequest>();
-    every_version_is_read_to_its_end::<CreateTopicsRequest>();
-    every_version_is_read_to_its_end::<DeleteTopicsRequest>();
-    every_version_is_read_to_its_end::<DescribeConfigsRequest>();
-    every_version_is_read_to_its_end::<ListOffsetsRequest>();
-    every_version_is_read_to_its_end::<FindCoordinatorRequest>();
-    every_version_is_read_to_its_end::<OffsetCommitRequest>();
-    every_version_is_read_to_its_end::<OffsetFetchRequest>();
-    every_version_is_read_to_its_end::<DeleteGroupsRequest>();
-    every_version_is_read_to_its_end::<ListGroupsRequest>();
-    every_version_is_read_to_its_end::<CreatePartitionsRequest>();
-    every_version_is_read_to_its_end::<IncrementalAlterConfigsRequest>();
-    every_version_is_read_to_its_end::<DeleteRecordsRequest>();
-    every_version_is_read_to_its_end::<DescribeGroupsRequest>();
-    every_version_is_read_to_its_end::<ConsumerGroupDescribeRequest>();
-    every_version_is_read_to_its_end::<FetchRequest>();
-    every_version_is_read_to_its_end::<OffsetForLeaderEpochRequest>();
-    every_version_is_read_to_its_end::<ProduceRequest>();
-    every_version_is_read_to_its_end::<InitProducerIdRequest>();
+    for_each_kind!(every_version_is_read_to_its_end());
 }
 
 #[test]
@@ -390,25 +292,6 @@ proptest! {
         changes in prop::collection::vec((0..400usize, prop_oneof![any::<u8>(), Just(0xff), Just(0x7f)]), 0..6),
         cut in prop_oneof![Just(0), 0..40usize],
     ) {
-        survives::<ApiVersionsRequest>(&changes, cut);
-        survives::<MetadataRequest>(&changes, cut);
-        survives::<CreateTopicsRequest>(&changes, cut);
-        survives::<DeleteTopicsRequest>(&changes, cut);
-        survives::<DescribeConfigsRequest>(&changes, cut);
-        survives::<ListOffsetsRequest>(&changes, cut);
-        survives::<FindCoordinatorRequest>(&changes, cut);
-        survives::<OffsetCommitRequest>(&changes, cut);
-        survives::<OffsetFetchRequest>(&changes, cut);
-        survives::<DeleteGroupsRequest>(&changes, cut);
-        survives::<ListGroupsRequest>(&changes, cut);
-        survives::<CreatePartitionsRequest>(&changes, cut);
-        survives::<IncrementalAlterConfigsRequest>(&changes, cut);
-        survives::<DeleteRecordsRequest>(&changes, cut);
-        survives::<DescribeGroupsRequest>(&changes, cut);
-        survives::<ConsumerGroupDescribeRequest>(&changes, cut);
-        survives::<FetchRequest>(&changes, cut);
-        survives::<OffsetForLeaderEpochRequest>(&changes, cut);
-        survives::<ProduceRequest>(&changes, cut);
-        survives::<InitProducerIdRequest>(&changes, cut);
+        for_each_kind!(survives(&changes, cut));
     }
 }

@@ -32,6 +32,17 @@ pub(super) async fn resolve(cluster: Arc<Cluster>, reading: &mut Reading, doubt:
         (Ok((start, end)), Doubt::OutOfRange) if !(start..=end).contains(&asked) => {
             SourceProblem::OffsetOutOfRange { asked, log_start: Some(start), log_end: Some(end) }
         }
+        // The leader has no record of the epoch of what was read, or of a later one, so that there is nothing to compare with.
+        (Ok(_), Doubt::OutOfRange) if reading.failures > 0 && reading.position.epoch.is_some() => {
+            reading.position.epoch = None;
+            tracing::warn!(
+                partition = %reading.partition,
+                offset = asked,
+                "the partition's leader does not know the leader epoch of what was read before: whether the log was cut back \
+                 since cannot be told"
+            );
+            return Then::Again { due: Instant::now(), stale: true };
+        }
         // A follower, or a leader that has just begun, knew less.
         (Ok(_), Doubt::OutOfRange) => return again(reading, reading.response(ErrorCode::OFFSET_OUT_OF_RANGE)),
         (Err(error), _) => return again(reading, error),

@@ -54,7 +54,9 @@ pub(super) fn take_in(reading: &mut Reading, chunk: Chunk, max_decompressed: usi
         }
     }
     if reading.position.should_tell(decoded.next_offset, decoded.next_offset >= chunk.end) {
-        let passed = RecordBatchBuilder::new(reading.partition.clone(), reading.topic_id).build(decoded.next_offset);
+        let passed = RecordBatchBuilder::new(reading.partition.clone(), reading.topic_id)
+            .leader_epoch(decoded.leader_epoch)
+            .build(decoded.next_offset);
         if !reading.push(passed) {
             return Next::End;
         }

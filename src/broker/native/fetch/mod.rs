@@ -66,12 +66,25 @@ impl Fetcher {
 
 impl Source for Fetcher {
     fn add(&self, partition: TopicPartition, topic_id: Option<Uuid>, offset: i64, feed: Arc<Feed>) {
+        self.add_at(partition, topic_id, offset, None, feed);
+    }
+
+    fn add_at(
+        &self,
+        partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        offset: i64,
+        leader_epoch: Option<i32>,
+        feed: Arc<Feed>,
+    ) {
         let outlet = Arc::new(Outlet::new(feed));
         if let Some(before) = self.lock().insert(partition.clone(), Arc::clone(&outlet)) {
             before.shut();
         }
         let serial = self.next_serial.fetch_add(1, Ordering::Relaxed);
-        self.command(Command::Read(Reading::new(serial, partition, topic_id, offset, outlet)));
+        let mut reading = Reading::new(serial, partition, topic_id, offset, outlet);
+        reading.position.move_to(offset, leader_epoch);
+        self.command(Command::Read(reading));
     }
 
     fn remove(&self, partition: &TopicPartition) {

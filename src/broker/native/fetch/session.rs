@@ -49,8 +49,22 @@ pub(super) struct Session {
     id: i32,
     epoch: i32,
     /// What the broker remembers once the request under way has arrived.
-    held: HashMap<Key, Wanted>,
+    held: HashMap<Key, Known>,
     by_id: bool,
+}
+
+/// What both sides know of a partition.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    wanted: Wanted,
+    /// Where its log ends, which the broker tells again only when it has changed.
+    end: Option<i64>,
+}
+
+impl Known {
+    fn new((key, wanted): &(Key, Wanted)) -> (Key, Self) {
+        (key.clone(), Self { wanted: *wanted, end: None })
+    }
 }
 
 impl Session {
@@ -67,11 +81,18 @@ impl Session {
             self.by_id = by_id;
         }
         if self.epoch == FIRST {
-            self.held = wanted.iter().cloned().collect();
+            self.held = wanted.iter().map(Known::new).collect();
             return Plan { id: self.id, epoch: FIRST, named: wanted.to_vec(), forgotten: Vec::new() };
         }
-        let named: Vec<_> = wanted.iter().filter(|(key, wanted)| self.held.get(key) != Some(wanted)).cloned().collect();
-        self.held.extend(named.iter().cloned());
+        let mut named = Vec::new();
+        for asked in wanted {
+            match self.held.get_mut(&asked.0) {
+                Some(known) if known.wanted == asked.1 => continue,
+                Some(known) => known.wanted = asked.1,
+                None => self.held.extend([Known::new(asked)]),
+            }
+            named.push(asked.clone());
+        }
         let mut forgotten = Vec::new();
         if self.held.len() > wanted.len() {
             let kept: HashSet<&Key> = wanted.iter().map(|(key, _)| key).collect();
@@ -79,6 +100,23 @@ impl Session {
             self.held.retain(|key, _| kept.contains(key));
         }
         Plan { id: self.id, epoch: self.epoch, named, forgotten }
+    }
+
+    /// What the session knows a partition by.
+    pub(super) fn key(&self, partition: &TopicPartition, topic_id: Option<Uuid>) -> Key {
+        (partition.clone(), topic_id.filter(|_| self.by_id))
+    }
+
+    /// The broker told where a log ends.
+    pub(super) fn ends_at(&mut self, key: &Key, end: i64) {
+        if let Some(known) = self.held.get_mut(key).filter(|_| end >= 0) {
+            known.end = Some(end);
+        }
+    }
+
+    /// Where a log ends, as the broker last told.
+    pub(super) fn end(&self, key: &Key) -> Option<i64> {
+        self.held.get(key)?.end
     }
 
     /// The request was answered, with this session id.

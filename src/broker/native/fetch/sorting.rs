@@ -12,6 +12,7 @@ use super::broker::{Held, Undecoded};
 use super::intake::Chunk;
 use super::message::{Doubt, Then};
 use super::reading::Reading;
+use super::session::Session;
 use crate::broker::batch::{AbortedTransaction, scan};
 use crate::broker::{BrokerError, ConnectionSettings, ErrorCode, ReadIsolation, SourceProblem};
 use crate::record::TopicPartition;
@@ -29,6 +30,7 @@ pub(super) struct Sorted {
 pub(super) fn sort(
     answer: FetchResponse,
     readings: &mut HashMap<TopicPartition, Held>,
+    session: &mut Session,
     turn: u64,
     settings: &ConnectionSettings,
 ) -> Sorted {
@@ -47,6 +49,9 @@ pub(super) fn sort(
         for data in topic.partitions {
             let partition = TopicPartition::new(Arc::clone(&name), data.partition_index);
             let Some(held) = readings.get_mut(&partition) else { continue };
+            let end = end(&data, settings);
+            session.ends_at(&session.key(&partition, held.reading.topic_id), end);
+            held.reading.outlet.with_feed(|feed| feed.set_log_end(end));
             // Since the request was sent, reading may have gone back, or begun anew elsewhere.
             if held.asked.take() != Some(held.reading.position.offset) {
                 continue;
@@ -69,12 +74,27 @@ pub(super) fn sort(
     for held in readings.values_mut() {
         // What was asked for and is not in the answer has no news.
         if held.asked.take() == Some(held.reading.position.offset) {
+            let reading = &held.reading;
+            if let Some(end) =
+                session.end(&session.key(&reading.partition, reading.topic_id)).filter(|_| !held.answered)
+            {
+                // It was told to who read the partition before.
+                reading.outlet.with_feed(|feed| feed.set_log_end(end));
+            }
             held.answered = true;
             held.heard = now;
             held.reading.succeeded();
         }
     }
     sorted
+}
+
+/// Up to where the log can be read; negative in answers that only tell an error.
+fn end(data: &PartitionData, settings: &ConnectionSettings) -> i64 {
+    match settings.read_isolation {
+        ReadIsolation::ReadCommitted => data.last_stable_offset,
+        ReadIsolation::ReadUncommitted => data.high_watermark,
+    }
 }
 
 fn take(reading: &mut Reading, data: PartitionData, settings: &ConnectionSettings) -> Result<Option<Chunk>, Then> {
@@ -106,6 +126,7 @@ fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
         return Err(Then::Doubt(Doubt::Truncated { diverged_at: data.diverging_epoch.end_offset.min(asked) }));
     }
     reading.unvalidated = false;
+    let end = end(&data, settings);
     let records = data.records.unwrap_or_default();
     if records.is_empty() {
         reading.succeeded();
@@ -125,6 +146,5 @@ fn good(reading: &mut Reading, data: PartitionData, settings: &ConnectionSetting
         };
         aborted.into_iter().map(one).collect()
     });
-    let end = if committed { data.last_stable_offset } else { data.high_watermark };
     Ok(Some(Chunk { from: asked, epoch, records, aborted, end }))
 }

@@ -2,7 +2,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::line::{Body, Stamp};
 use crate::broker::Compression;
-use crate::broker::batch::{encode, stamp};
+use crate::broker::batch::{NOBODY, encode, stamp};
 use crate::record::ProducerRecord;
 
 /// The bytes of a batch under its number. They stay with it, so that it is sent again as it was, timestamps included.
@@ -12,18 +12,20 @@ pub(super) fn bytes_of(
     now_millis: i64,
     compression: Compression,
 ) -> Bytes {
-    let mut batch = match body.encoded.take() {
+    let sender = number.map_or(NOBODY, |Stamp { producer_id, epoch, sequence }| (producer_id, epoch, sequence));
+    let batch = match body.encoded.take() {
         Some((known, bytes)) if known == number => {
             body.encoded = Some((known, bytes.clone()));
             return bytes;
         }
         // Copied only where the request that they were sent with is still held somewhere.
-        Some((_, bytes)) => bytes.try_into_mut().unwrap_or_else(|bytes| BytesMut::from(&bytes[..])),
-        None => encode(&body.records, now_millis, compression),
+        Some((_, bytes)) => {
+            let mut batch = bytes.try_into_mut().unwrap_or_else(|bytes| BytesMut::from(&bytes[..]));
+            stamp(&mut batch, sender);
+            batch
+        }
+        None => encode(&body.records, now_millis, compression, sender),
     };
-    if let Some(Stamp { producer_id, epoch, sequence }) = number {
-        stamp(&mut batch, producer_id, epoch, sequence);
-    }
     let bytes = batch.freeze();
     body.encoded = Some((number, bytes.clone()));
     bytes

@@ -54,7 +54,8 @@ impl BrokerLoop {
         self.session.answered(answer.session_id);
         // What was asked for alone is not to blame.
         self.suspects.pop();
-        let Sorted { chunks, leaving } = sort(answer, &mut self.readings, self.turn, &self.cluster.settings);
+        let Sorted { chunks, leaving } =
+            sort(answer, &mut self.readings, &mut self.session, self.turn, &self.cluster.settings);
         for (partition, then) in leaving {
             self.give_back(&partition, then);
         }

@@ -122,3 +122,24 @@ fn what_has_not_changed_is_not_named_again() {
     let third = session.plan(&wanted(true, &HashMap::from([(0, (6, 1))])), true);
     assert_eq!((third.epoch, third.named.len(), third.forgotten.len()), (2, 1, 1));
 }
+
+#[test]
+fn ends_are_kept_while_the_broker_remembers_the_partition() {
+    let mut session = Session::default();
+    let both = wanted(true, &HashMap::from([(0, (5, 1)), (1, (5, 1))]));
+    session.plan(&both, true);
+    session.answered(7);
+    for (key, _) in &both {
+        session.ends_at(key, 9);
+        session.ends_at(key, -1);
+        assert_eq!(session.end(key), Some(9), "an answer that tells none changes nothing");
+    }
+    let one = wanted(true, &HashMap::from([(0, (6, 1))]));
+    session.plan(&one, true);
+    session.answered(7);
+    let dropped = both.iter().map(|(key, _)| key).find(|key| **key != one[0].0).unwrap();
+    assert_eq!((session.end(&one[0].0), session.end(dropped)), (Some(9), None));
+    session.failed();
+    session.plan(&one, true);
+    assert_eq!(session.end(&one[0].0), None, "all is told again");
+}

@@ -1,0 +1,80 @@
+use ractor::rpc::CallResult;
+
+use super::Consumer;
+use crate::record::TopicPartition;
+use crate::supervisor::{PartitionStatus, SeekError, SeekTo, SupervisorMessage};
+
+/// What can be asked and told while it runs.
+impl Consumer {
+    /// Each partition that the consumer has now, in order: what it does, where it stands, how far it is behind. Empty once the
+    /// consumer has ended. As a stream of what changes: [`events`](Self::events).
+    pub async fn partitions(&self) -> Vec<PartitionStatus> {
+        match self.supervisor.call(SupervisorMessage::Status, None).await {
+            Ok(CallResult::Success(mut partitions)) => {
+                partitions.sort_by(|one, other| one.partition.cmp(&other.partition));
+                partitions
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Delivers nothing new of these partitions until [`resume`](Self::resume). A record in flight finishes; one that failed is
+    /// not delivered again meanwhile. They stay assigned, and what is fetched ahead stays in memory. A pause ends when the
+    /// partition is given up to another member. Returns those of the list that the consumer does not have.
+    ///
+    /// ```no_run
+    /// # async fn maintain(consumer: &bezoar::Consumer) {
+    /// use bezoar::record::TopicPartition;
+    ///
+    /// let orders = TopicPartition::new("orders", 3);
+    /// let unknown = consumer.pause([orders.clone()]).await;
+    /// assert!(unknown.is_empty(), "it is another instance's");
+    /// // …
+    /// consumer.resume([orders]).await;
+    /// # }
+    /// ```
+    pub async fn pause(&self, partitions: impl IntoIterator<Item = TopicPartition>) -> Vec<TopicPartition> {
+        self.set_paused(Some(partitions.into_iter().collect()), true).await
+    }
+
+    /// Delivers nothing new of any partition, those that are assigned later included, until [`resume_all`](Self::resume_all).
+    /// The consumer stays a member of its group.
+    pub async fn pause_all(&self) {
+        self.set_paused(None, true).await;
+    }
+
+    /// Goes on with partitions after [`pause`](Self::pause). While the whole consumer is paused they stay so until
+    /// [`resume_all`](Self::resume_all). Returns those of the list that the consumer does not have.
+    pub async fn resume(&self, partitions: impl IntoIterator<Item = TopicPartition>) -> Vec<TopicPartition> {
+        self.set_paused(Some(partitions.into_iter().collect()), false).await
+    }
+
+    /// Goes on after [`pause_all`](Self::pause_all). Partitions that were paused by themselves stay so.
+    pub async fn resume_all(&self) {
+        self.set_paused(None, false).await;
+    }
+
+    async fn set_paused(&self, partitions: Option<Vec<TopicPartition>>, paused: bool) -> Vec<TopicPartition> {
+        let asked = partitions.clone();
+        let told = |reply| SupervisorMessage::Pause { partitions, paused, reply };
+        match self.supervisor.call(told, None).await {
+            Ok(CallResult::Success(unknown)) => unknown,
+            // A consumer that has ended has none.
+            _ => asked.unwrap_or_default(),
+        }
+    }
+
+    /// Goes on with a partition at another offset, which is committed before anything is delivered from there; returns it.
+    /// The record in flight finishes first, and its dead letters are acknowledged; one that waits for a retry is left.
+    ///
+    /// Backwards, records are handled again; forwards, those in between are never handled: nobody but the caller knows that.
+    ///
+    /// # Errors
+    /// [`SeekError`] says why the partition goes on as it was.
+    pub async fn seek(&self, partition: TopicPartition, to: SeekTo) -> Result<i64, SeekError> {
+        match self.supervisor.call(|reply| SupervisorMessage::Seek { partition, to, reply }, None).await {
+            Ok(CallResult::Success(result)) => result,
+            _ => Err(SeekError::Ended),
+        }
+    }
+}

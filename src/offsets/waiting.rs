@@ -1,0 +1,67 @@
+use ractor::RpcReplyPort;
+
+use super::state::Ledger;
+use crate::broker::BrokerError;
+use crate::record::TopicPartition;
+
+/// Who waits for commits. An answer that nobody waits for any more is no error.
+#[derive(Default)]
+pub(super) struct Waiting {
+    starts: Vec<((TopicPartition, u64), RpcReplyPort<Result<(), BrokerError>>)>,
+    flushes: Vec<(Option<(TopicPartition, u64)>, RpcReplyPort<bool>)>,
+    /// Ended ownerships whose last commit may be under way.
+    closing: Vec<RpcReplyPort<()>>,
+}
+
+impl Waiting {
+    pub(super) fn start(&mut self, ownership: (TopicPartition, u64), reply: RpcReplyPort<Result<(), BrokerError>>) {
+        self.starts.push((ownership, reply));
+    }
+
+    pub(super) fn flush(&mut self, ownership: Option<(TopicPartition, u64)>, reply: RpcReplyPort<bool>) {
+        self.flushes.push((ownership, reply));
+    }
+
+    pub(super) fn close(&mut self, reply: RpcReplyPort<()>) {
+        self.closing.push(reply);
+    }
+
+    /// Whether anybody waits for the next commit.
+    pub(super) fn is_any(&mut self) -> bool {
+        self.flushes.retain(|(_, reply)| !reply.is_closed());
+        !(self.starts.is_empty() && self.flushes.is_empty())
+    }
+
+    /// Answers those whose offsets are committed.
+    pub(super) fn committed(&mut self, ledger: &Ledger) {
+        for (_, reply) in self.starts.extract_if(.., |(ownership, _)| ledger.is_committed(Some(ownership))) {
+            let _ = reply.send(Ok(()));
+        }
+        for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| ledger.is_committed(ownership.as_ref())) {
+            let _ = reply.send(true);
+        }
+    }
+
+    /// An offset cannot be committed, now or later.
+    pub(super) fn failed(&mut self, partition: &TopicPartition, error: &BrokerError) {
+        for (_, reply) in self.starts.extract_if(.., |((of, _), _)| of == partition) {
+            let _ = reply.send(Err(error.clone()));
+        }
+        let of_partition =
+            |ownership: &Option<(TopicPartition, u64)>| ownership.as_ref().is_some_and(|(of, _)| of == partition);
+        for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| of_partition(ownership)) {
+            let _ = reply.send(false);
+        }
+    }
+
+    /// The group has gone on without this member: what is not committed now never is by it. Starts wait on, for the identity
+    /// that it has once it is back.
+    pub(super) fn fenced(&mut self) {
+        self.flushes.drain(..).for_each(|(_, reply)| drop(reply.send(false)));
+    }
+
+    /// No commit is under way.
+    pub(super) fn idle(&mut self) {
+        self.closing.drain(..).for_each(|reply| drop(reply.send(())));
+    }
+}
