@@ -20,37 +20,39 @@ impl ClassicMember {
             return;
         }
         let current = sent.generation == self.generation;
-        let verdict = answer.as_ref().map_err(|error| verdict(&self.settings, error));
-        match verdict {
+        let error = match answer {
             Ok(()) => {
                 self.renew(now, sent.at, effects);
-                if matches!(self.phase, Phase::Stable) {
+                if current && matches!(self.phase, Phase::Stable) {
+                    self.quiet_at = Some(sent.at);
                     self.joins = 0;
                     self.untroubled();
                 }
+                return;
             }
-            Err(Verdict::Rebalance) => {
-                self.renew(now, sent.at, effects);
+            Err(error) => error,
+        };
+        match verdict(&self.settings, &error) {
+            Verdict::Rebalance => {
+                self.renew_in_rebalance(now, sent.at, effects);
                 if current && matches!(self.phase, Phase::Stable | Phase::Looking { .. }) {
                     self.rejoin(now, "the group rebalances");
                 }
             }
             // Beside a join or sync under way the group may have gone on with this member: the answer to that will say.
-            Err(Verdict::Passed) if current && !self.may_have_gone_on() => {
+            Verdict::Passed if current && !self.may_have_gone_on() => {
                 self.lose(now, "the group has gone on without this member", effects);
             }
-            Err(Verdict::Passed) => {}
-            Err(Verdict::Unknown) if sent.member_id == self.member_id => {
+            Verdict::Unknown if sent.member_id == self.member_id => {
                 self.member_id.clear();
                 self.lose(now, "the coordinator does not know this member any more", effects);
             }
-            Err(Verdict::Unknown) => {}
-            Err(Verdict::Fatal(text)) => self.fail(text, effects),
-            Err(Verdict::Again) => {
-                if let Err(error) = &answer {
-                    let wait = self.trouble(error, effects);
-                    self.beat_at = Some(now + wait.min(self.settings.heartbeat_interval));
-                }
+            Verdict::Fenced(text) if sent.member_id == self.member_id => self.fenced(now, text, effects),
+            Verdict::Passed | Verdict::Unknown | Verdict::Fenced(_) => {}
+            Verdict::Fatal(text) => self.fail(text, effects),
+            Verdict::Again => {
+                let wait = self.trouble(&error, effects);
+                self.beat_at = Some(now + wait.min(self.settings.heartbeat_interval));
             }
         }
     }
@@ -65,7 +67,21 @@ impl ClassicMember {
 
     /// Moves the end of the lease to its length after `sent`.
     pub(super) fn renew(&mut self, now: Instant, sent: Instant, effects: &mut Vec<Effect>) {
+        self.renew_until(now, sent + self.settings.lease, effects);
+    }
+
+    /// The coordinator drops a member that has not joined when the rebalance is due, whatever heartbeats it has answered. So
+    /// they count without limit only once a join has surely arrived: under way for as long as a heartbeat takes to come
+    /// round, and no connection has failed. Before that the lease ends when the rebalance may be due.
+    fn renew_in_rebalance(&mut self, now: Instant, sent: Instant, effects: &mut Vec<Effect>) {
         let until = sent + self.settings.lease;
+        let arrived = self.join.as_ref().is_some_and(|join| join.at + self.settings.heartbeat_interval <= sent);
+        let due = self.quiet_at.map(|at| at + self.settings.rebalance_timeout);
+        let until = if arrived { until } else { due.map_or(until, |due| until.min(due)) };
+        self.renew_until(now, until, effects);
+    }
+
+    fn renew_until(&mut self, now: Instant, until: Instant, effects: &mut Vec<Effect>) {
         if until > now && self.lease.is_none_or(|lease| until > lease) {
             self.lease = Some(until);
             effects.push(Effect::Lease(until));

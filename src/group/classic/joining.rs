@@ -104,8 +104,10 @@ impl ClassicMember {
                     self.member_id.clear();
                     self.lose(now, "the coordinator does not know this member", effects);
                 }
+                Verdict::Fenced(text) => self.fenced(now, text, effects),
                 Verdict::Fatal(text) => self.fail(text, effects),
                 Verdict::Rebalance | Verdict::Passed | Verdict::Again => {
+                    self.own_shadow |= sent.member_id.is_empty();
                     let wait = self.trouble(&error, effects);
                     self.rejoin_at(now + wait, "the join before was not answered");
                 }

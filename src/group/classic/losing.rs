@@ -23,12 +23,22 @@ impl ClassicMember {
         effects.push(Effect::Notice(GroupNotice::Failed(reason)));
     }
 
+    /// Another one has joined with the same instance id; or this one has, by an earlier join that was taken up late.
+    pub(super) fn fenced(&mut self, now: Instant, reason: String, effects: &mut Vec<Effect>) {
+        if !std::mem::take(&mut self.own_shadow) {
+            return self.fail(reason, effects);
+        }
+        self.member_id.clear();
+        self.lose(now, "an earlier join of this member's has taken its place", effects);
+    }
+
     pub(super) fn drop_all(&mut self, reason: &str, effects: &mut Vec<Effect>) {
         self.lives += 1;
         self.generation = -1;
         self.joined_at = None;
         self.beat_at = None;
         self.divided = None;
+        self.quiet_at = None;
         self.revoking.clear();
         let partitions: Vec<_> = std::mem::take(&mut self.owned).into_iter().collect();
         if self.lease.take().is_some() || !partitions.is_empty() {
@@ -54,7 +64,7 @@ impl ClassicMember {
         };
         match verdict(&self.settings, &BrokerError::Response { doing, code, message: None }) {
             Verdict::Fatal(text) if !matches!(self.phase, Phase::Leaving { .. } | Phase::Ended) => {
-                self.fail(text, effects)
+                self.fail(text, effects);
             }
             Verdict::Unknown if settled && !recent => {
                 self.member_id.clear();
@@ -63,6 +73,7 @@ impl ClassicMember {
             Verdict::Passed if settled && !recent => {
                 self.lose(now, "a commit was refused: the group has gone on without this member", effects);
             }
+            Verdict::Fenced(text) if settled && !recent => self.fenced(now, text, effects),
             _ => self.beat_at = self.beat_at.map(|at| at.min(now)),
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct ClassicMember {
     revoking: BTreeSet<TopicPartition>,
     /// The end of the lease.
     lease: Option<Instant>,
+    /// When the last request was sent whose answer knew of no rebalance: none that is under way began before that.
+    quiet_at: Option<Instant>,
     /// How often everything was lost: an answer to what was sent before that proves nothing.
     lives: u64,
     join: Option<Sent>,
@@ -78,6 +80,9 @@ pub(crate) struct ClassicMember {
     heartbeat: Option<Sent>,
     /// When the next heartbeat is to be sent; `None` outside of the group.
     beat_at: Option<Instant>,
+    /// Whether a join without an id came to nothing: the coordinator may take it up late, and then for another instance that
+    /// has the same instance id.
+    own_shadow: bool,
     /// Joins since the group was last stable for the length of a heartbeat.
     joins: u32,
     /// Requests in a row that came to nothing.
@@ -144,11 +149,13 @@ impl ClassicMember {
             owned: BTreeSet::new(),
             revoking: BTreeSet::new(),
             lease: None,
+            quiet_at: None,
             lives: 0,
             join: None,
             sync: None,
             heartbeat: None,
             beat_at: None,
+            own_shadow: false,
             joins: 0,
             failures: 0,
             troubled: false,

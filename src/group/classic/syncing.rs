@@ -50,6 +50,7 @@ impl ClassicMember {
                     self.lose(now, "the coordinator does not know this member", effects);
                 }
                 Verdict::Passed => self.lose(now, "the group has gone on without this member", effects),
+                Verdict::Fenced(text) => self.fenced(now, text, effects),
                 Verdict::Fatal(text) => self.fail(text, effects),
                 // Asked again, it is answered alike; only the group's going on makes another join useful.
                 Verdict::Again => {
@@ -76,6 +77,7 @@ impl ClassicMember {
             return self.lose(now, "its assignment came when the lease was over", effects);
         }
         self.untroubled();
+        self.quiet_at = Some(sent);
         let topics = self.subscribed();
         let (assigned, foreign): (BTreeSet<_>, BTreeSet<_>) =
             assigned.into_iter().partition(|partition| topics.contains(partition.topic()));

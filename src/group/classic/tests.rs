@@ -1,3 +1,9 @@
+mod coordinator;
+mod model;
+mod scenarios;
+mod told;
+mod world;
+
 use std::time::Duration;
 
 use super::*;

@@ -10,6 +10,8 @@ pub(super) enum Verdict {
     Passed,
     /// The coordinator does not know the member id.
     Unknown,
+    /// Another member has the instance id, and what to do about it.
+    Fenced(String),
     /// It will be so until somebody changes something.
     Fatal(String),
     /// It may go better later.
@@ -24,9 +26,11 @@ pub(super) fn verdict(settings: &GroupSettings, error: &BrokerError) -> Verdict 
         Some(ErrorCode::REBALANCE_IN_PROGRESS) => Verdict::Rebalance,
         Some(ErrorCode::ILLEGAL_GENERATION) => Verdict::Passed,
         Some(ErrorCode::UNKNOWN_MEMBER_ID) => Verdict::Unknown,
-        Some(code) => {
-            remedy(settings, code).map_or(Verdict::Again, |remedy| Verdict::Fatal(format!("{error}; {remedy}")))
-        }
+        Some(code) => match remedy(settings, code).map(|remedy| format!("{error}; {remedy}")) {
+            Some(text) if code == ErrorCode::FENCED_INSTANCE_ID => Verdict::Fenced(text),
+            Some(text) => Verdict::Fatal(text),
+            None => Verdict::Again,
+        },
         None => Verdict::Again,
     }
 }
@@ -83,7 +87,9 @@ mod tests {
             (ErrorCode::UNSUPPORTED_VERSION, "protocol"),
         ] {
             match of(code) {
-                Verdict::Fatal(text) => assert!(text.contains(remedy) && text.contains("shop"), "{text}"),
+                Verdict::Fatal(text) | Verdict::Fenced(text) => {
+                    assert!(text.contains(remedy) && text.contains("shop"), "{text}")
+                }
                 other => panic!("{code}: {other:?}"),
             }
         }
@@ -98,6 +104,7 @@ mod tests {
         assert_eq!(verdict(&settings("a"), &late), Verdict::Again);
         assert_eq!(of(ErrorCode::REBALANCE_IN_PROGRESS), Verdict::Rebalance);
         assert_eq!(of(ErrorCode::ILLEGAL_GENERATION), Verdict::Passed);
+        assert!(matches!(of(ErrorCode::FENCED_INSTANCE_ID), Verdict::Fenced(_)));
         assert_eq!(of(ErrorCode::UNKNOWN_MEMBER_ID), Verdict::Unknown);
     }
 }

@@ -95,7 +95,7 @@ async fn a_refused_commit_is_told_to_the_group_and_made_again_only_under_the_nex
     stage.facts(all);
     *stage.broker.refused.lock().unwrap() = Some(ErrorCode::ILLEGAL_GENERATION);
     stage.feed(0, &["ok"]).await;
-    stage.pass(60).await;
+    stage.pass(25).await;
     let told = [Delivered(orders(0), 0), Ended(orders(0), 0), Refused(ErrorCode::ILLEGAL_GENERATION)];
     assert_eq!(stage.facts(all), told);
     *stage.broker.refused.lock().unwrap() = None;

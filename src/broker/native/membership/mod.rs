@@ -41,7 +41,7 @@ impl Membership for Native {
         let within = self.cluster.settings.request_timeout.saturating_add(join.rebalance_timeout);
         let call = Call::new(format!("joining group {}", join.group), within);
         self.run(call, |cluster, call| async move {
-            let (lane, group) = (cluster.join_lane(), join.group.clone());
+            let (lane, group) = (cluster.joining.take(), join.group.clone());
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
             classic::join(&once, join).await
         })
@@ -50,7 +50,7 @@ impl Membership for Native {
     fn sync(&self, sync: SyncGroup) -> BoxFuture<Result<Bytes, BrokerError>> {
         let call = self.call(format!("asking for the assignment in group {}", sync.group));
         self.run(call, |cluster, call| async move {
-            let (lane, group) = (cluster.join_lane(), sync.group.clone());
+            let (lane, group) = (cluster.joining.take(), sync.group.clone());
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
             classic::sync(&once, sync).await
         })
