@@ -101,7 +101,16 @@ impl Actor for GroupActor {
                 tracing::info!(group, "joining by the classic protocol, since KIP-848's was refused: {error}");
                 self.begin(&myself, state, GroupProtocol::Classic);
             }
-            GroupMessage::Answered(answer) => self.step(&myself, state, Input::Answered(answer)),
+            GroupMessage::Answered(answer) => {
+                if let Answer::Leave(Err(error)) = &answer {
+                    let group = &self.settings.group;
+                    tracing::warn!(
+                        group,
+                        "the group was not told that this member leaves, and finds out by itself: {error}"
+                    );
+                }
+                self.step(&myself, state, Input::Answered(answer));
+            }
             GroupMessage::Topics(result) => self.looked(&myself, state, result),
             GroupMessage::Released(partitions) => self.step(&myself, state, Input::Released(partitions)),
             GroupMessage::CommitRefused(code) => self.step(&myself, state, Input::CommitRefused(code)),

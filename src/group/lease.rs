@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,17 +32,13 @@ impl Lease {
         self.until.store(0, Ordering::Release);
     }
 
-    /// The present term, which ends with [`end`](Self::end); whoever takes a partition keeps it for
-    /// [`is_over_since`](Self::is_over_since).
-    pub(crate) fn term(&self) -> u64 {
-        self.term.load(Ordering::Acquire)
+    /// For whoever takes a partition now: this lease, until it is ended.
+    pub(crate) fn tenure(self: &Arc<Self>) -> Tenure {
+        Tenure { lease: Arc::clone(self), term: self.term() }
     }
 
-    /// Whether nothing may be dispatched, committed or handed over any more of what was taken in `term`. A member that lost
-    /// everything may be in the group again before those that process its partitions are told of the loss.
-    pub(crate) fn is_over_since(&self, term: u64) -> bool {
-        // In this order: a lease extended in a later term is seen together with that term.
-        self.is_over() || self.term() != term
+    fn term(&self) -> u64 {
+        self.term.load(Ordering::Acquire)
     }
 
     /// Whether nothing may be dispatched, committed or handed over any more.
@@ -53,6 +50,22 @@ impl Lease {
         let since: Duration = at.saturating_duration_since(self.base);
         // 0 means over; an end before the base is over too.
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The lease as whoever took a partition under it sees it: over for good once it was ended. A member that lost everything
+/// may be in the group again before those that process its partitions are told of the loss.
+#[derive(Debug, Clone)]
+pub(crate) struct Tenure {
+    lease: Arc<Lease>,
+    term: u64,
+}
+
+impl Tenure {
+    /// Whether nothing may be dispatched, committed or handed over any more.
+    pub(crate) fn is_over(&self) -> bool {
+        // In this order: a lease extended in a later term is seen together with that term.
+        self.lease.is_over() || self.lease.term() != self.term
     }
 }
 
@@ -79,15 +92,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_taken_before_the_lease_was_ended_is_not_processed_under_the_next_one() {
-        let lease = Lease::new();
+        let lease = Arc::new(Lease::new());
         lease.extend(Instant::now() + Duration::from_secs(10));
-        let first = lease.term();
-        assert!(!lease.is_over_since(first));
+        let first = lease.tenure();
+        assert!(!first.is_over());
         lease.end();
         lease.extend(Instant::now() + Duration::from_secs(10));
-        assert!(lease.is_over_since(first));
-        assert!(!lease.is_over() && !lease.is_over_since(lease.term()));
+        let second = lease.tenure();
+        assert!(first.is_over() && !second.is_over() && !lease.is_over());
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert!(lease.is_over_since(lease.term()));
+        assert!(second.is_over());
     }
 }

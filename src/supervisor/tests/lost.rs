@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::broker::Fact::{self, Committed, Delivered, Ended, Refused, Released, Sent};
-use super::stage::{DRAIN, Stage, orders};
+use super::stage::{DRAIN, LEASE, Stage, orders};
 use crate::broker::ErrorCode;
 use crate::event::Event;
 use crate::group::GroupNotice;
@@ -71,11 +71,12 @@ async fn without_a_lease_nothing_is_delivered_dead_lettered_or_committed_though_
     stage.broker.takes_letters.send_replace(false);
     stage.feed(2, &["invalid"]).await;
     stage.feed(2, &["invalid", "ok"]).await;
-    stage.pass(2).await;
+    stage.pass(LEASE.as_secs() - 2).await;
     stage.feed(1, &["retry 5"]).await;
-    stage.feed(0, &["wait 1", "ok"]).await;
+    stage.feed(0, &["wait 3", "ok"]).await;
     stage.facts(all);
-    stage.lease.end();
+    stage.pass(2).await;
+    assert!(stage.lease.is_over());
     stage.broker.takes_letters.send_replace(true);
     stage.pass(600).await;
     assert_eq!(stage.facts(all), [Ended(orders(0), 0)]);

@@ -21,6 +21,9 @@ use crate::policy::{DeadLetterTopics, Policies};
 use crate::record::TopicPartition;
 use crate::supervisor::*;
 
+/// How long the lease of a new stage is: longer than any test, unless it waits for the end.
+pub(super) const LEASE: Duration = Duration::from_secs(2 * 3600);
+
 /// How long what is in flight may take to end.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
@@ -175,7 +178,7 @@ impl Stage {
         let (group, _) = Actor::spawn(None, Script(Arc::clone(&broker)), ()).await.unwrap();
         let scripted = |reply| SupervisorMessage::Scripted(group, reply);
         let Ok(CallResult::Success(lease)) = supervisor.call(scripted, None).await else { panic!("no lease") };
-        lease.extend(Instant::now() + Duration::from_secs(24 * 3600));
+        lease.extend(Instant::now() + LEASE);
         let stage = Self { broker, supervisor, lease, events, ended, _planes: planes };
         stage.broker.answers.send_replace(true);
         stage.identity(1);

@@ -149,13 +149,21 @@ async fn zz_dump() {
         let today = group.today().await;
         group.handles(&[0, 1], "alone").await;
         println!("{kind:?} one");
-        for s in group.written.subscriptions() { println!("  sub {}", hex(&s)); }
-        for s in group.written.assignments() { println!("  ass {}", hex(&s)); }
+        for s in group.written.subscriptions() {
+            println!("  sub {}", hex(&s));
+        }
+        for s in group.written.assignments() {
+            println!("  ass {}", hex(&s));
+        }
         let second = group.today().await;
         tokio::time::sleep(Duration::from_secs(3)).await;
         println!("{kind:?} two");
-        for s in group.written.subscriptions() { println!("  sub {}", hex(&s)); }
-        for s in group.written.assignments() { println!("  ass {}", hex(&s)); }
+        for s in group.written.subscriptions() {
+            println!("  sub {}", hex(&s));
+        }
+        for s in group.written.assignments() {
+            println!("  ass {}", hex(&s));
+        }
         today.shutdown().await.unwrap();
         second.shutdown().await.unwrap();
     }

@@ -29,7 +29,7 @@ impl Membership for Native {
         &self,
         heartbeat: ConsumerHeartbeat,
     ) -> BoxFuture<Result<ConsumerHeartbeatAnswer, BrokerError>> {
-        let call = self.call(modern::doing(&heartbeat));
+        let call = self.heartbeat_call(modern::doing(&heartbeat));
         self.run(call, |cluster, call| async move {
             let group = heartbeat.group.clone();
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
@@ -57,7 +57,7 @@ impl Membership for Native {
     }
 
     fn heartbeat(&self, group: String, member: MemberIdentity) -> BoxFuture<Result<(), BrokerError>> {
-        let call = self.call(format!("sending a heartbeat for group {group}"));
+        let call = self.heartbeat_call(format!("sending a heartbeat for group {group}"));
         self.run(call, |cluster, call| async move {
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
             classic::heartbeat(&once, member).await
@@ -70,6 +70,13 @@ impl Membership for Native {
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
             classic::leave(&once, member, &reason).await
         })
+    }
+}
+
+impl Native {
+    fn heartbeat_call(&self, doing: String) -> Call {
+        let settings = &self.cluster.settings;
+        Call::new(doing, settings.heartbeat_timeout.min(settings.request_timeout))
     }
 }
 
