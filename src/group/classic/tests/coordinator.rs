@@ -232,6 +232,10 @@ impl Coordinator {
             let waiting = member.syncing.take();
             self.answers.extend(waiting.map(|token| (token, Answer::Sync(Ok(member.assignment.clone())))));
         }
+        self.write();
+    }
+
+    fn write(&mut self) {
         let (protocol, leader) = (self.protocol.clone(), self.leader.clone());
         self.written = Written { generation: self.generation, protocol, leader, members: self.members.clone() };
     }
