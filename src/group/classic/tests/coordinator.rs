@@ -99,6 +99,9 @@ impl Coordinator {
 
     /// Another broker takes over with what was written.
     pub(super) fn come_back(&mut self, now: Instant) {
+        if !self.down {
+            return;
+        }
         let Written { generation, protocol, leader, mut members } = self.written.clone();
         for member in members.values_mut() {
             member.expires = now + member.session;
