@@ -9,6 +9,7 @@ use crate::broker::JoinedMember;
 use crate::group::assignors::{self, Subscriber};
 use crate::group::machine::{Effect, Topics};
 use crate::group::settings::Assignor;
+use crate::record::TopicPartition;
 
 /// How long metadata of other members' topics is waited for; what is not known by then is divided when it is.
 const LOOK: Duration = Duration::from_secs(5);
@@ -29,6 +30,17 @@ impl Lead {
     fn topics(&self) -> BTreeSet<&String> {
         self.members.iter().flat_map(|member| &member.topics).collect()
     }
+}
+
+/// What a leader remembers of what it divided.
+#[derive(Debug)]
+pub(super) struct Divided {
+    /// How many partitions the topics of all members had.
+    pub(super) counts: BTreeMap<String, Option<i32>>,
+    /// When to have all join again if nothing else did. Where a partition went to nobody, its holder is to give it up and join;
+    /// but a static one that comes back does not make the group rebalance. Nor does a static leader, which does not know what
+    /// changed while it was away.
+    pub(super) again_at: Option<Instant>,
 }
 
 /// Reads what a member wants. One that cannot be understood gets nothing, rather than keep all others from their work.
@@ -64,6 +76,8 @@ impl ClassicMember {
     pub(super) fn know(&mut self, now: Instant, topics: Topics, effects: &mut Vec<Effect>) {
         self.topics = Some(topics);
         match &self.phase {
+            // Nothing was read yet, or there is nothing to share in.
+            Phase::Waiting if self.subscribed().is_empty() => {}
             Phase::Waiting => self.rejoin(now, "a new member"),
             Phase::Looking { .. } => self.lead(now, true, effects),
             _ => {}
@@ -77,20 +91,24 @@ impl ClassicMember {
             return;
         }
         let assignor = *assignor;
-        let count =
-            |name: &String| self.topics.as_ref().and_then(|topics| topics.get(name)).map(|info| info.partitions);
-        let divided: BTreeMap<String, Option<i32>> =
-            lead.topics().into_iter().map(|name| (name.clone(), count(name))).collect();
-        let counts = divided.iter().filter_map(|(name, count)| Some((name.clone(), (*count)?))).collect();
-        let assignments = if lead.skip {
-            Ok(Vec::new())
+        let counts: BTreeMap<String, Option<i32>> =
+            lead.topics().into_iter().map(|name| (name.clone(), self.count(name))).collect();
+        let (assignment, whole) = if lead.skip {
+            (assignors::Assignment::new(), false)
         } else {
-            let assignment = assignors::assign(assignor, &lead.members, &counts);
-            assignment.into_iter().map(|(member, partitions)| Ok((member, encode_assignment(&partitions)?))).collect()
+            let known: assignors::Counts =
+                counts.iter().filter_map(|(name, count)| Some((name.clone(), (*count)?))).collect();
+            let assignment = assignors::assign(assignor, &lead.members, &known);
+            let given: usize = assignment.values().map(Vec::len).sum();
+            let all: usize = known.values().filter_map(|count| usize::try_from(*count).ok()).sum();
+            (assignment, given == all)
         };
-        match assignments {
+        let again_at = (self.cooperative && !whole).then(|| now + self.settings.rebalance_timeout);
+        let encode =
+            |(member, partitions): (String, Vec<TopicPartition>)| Ok((member, encode_assignment(&partitions)?));
+        match assignment.into_iter().map(encode).collect() {
             Ok(assignments) => {
-                self.divided = Some(divided);
+                self.divided = Some(Divided { counts, again_at });
                 self.phase = Phase::Syncing { at: now, assignments, assignor };
             }
             Err::<_, String>(cause) => {

@@ -22,7 +22,7 @@ mod syncing;
 mod tests;
 mod verdict;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,7 +30,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::time::Instant;
 
-use self::leading::Lead;
+use self::leading::{Divided, Lead};
 use super::machine::{Answer, Effect, Input, Machine, Request, Topics};
 use super::message::GroupNotice;
 use super::settings::{Assignor, GroupSettings};
@@ -64,8 +64,8 @@ pub(crate) struct ClassicMember {
     told: Option<MemberIdentity>,
     /// The topics that this member joined with.
     joined_with: BTreeSet<String>,
-    /// As the leader: how many partitions the topics of all members had when they were divided.
-    divided: Option<BTreeMap<String, Option<i32>>>,
+    /// As the leader: how it divided the partitions.
+    divided: Option<Divided>,
     /// What is processed, what is being given up included.
     owned: BTreeSet<TopicPartition>,
     revoking: BTreeSet<TopicPartition>,
@@ -102,7 +102,7 @@ struct Sent {
 
 #[derive(Debug)]
 enum Phase {
-    /// Metadata was not read yet.
+    /// Nothing is known yet that this member could subscribe to.
     Waiting,
     /// To join, or joining: not before `at`. `tried` where a join was sent, so that the group may have gone on by it.
     Joining {
@@ -180,6 +180,11 @@ impl ClassicMember {
         topics.filter(|(_, info)| info.subscribed).map(|(name, _)| name.clone()).collect()
     }
 
+    /// How many partitions a topic has.
+    fn count(&self, topic: &str) -> Option<i32> {
+        self.topics.as_ref().and_then(|topics| topics.get(topic)).map(|info| info.partitions)
+    }
+
     /// Says once per streak that something does not work, and how long to wait before it is tried again.
     fn trouble(&mut self, error: &BrokerError, effects: &mut Vec<Effect>) -> Duration {
         self.failures = self.failures.saturating_add(1);
@@ -220,12 +225,13 @@ impl ClassicMember {
 
     /// Joins anew where the subscription has changed, and, as the leader, where the topics of the group have.
     fn look_for_changes(&mut self, now: Instant) {
-        let count =
-            |name: &String| self.topics.as_ref().and_then(|topics| topics.get(name)).map(|info| info.partitions);
+        let divided = self.divided.as_ref();
         if self.subscribed() != self.joined_with {
             self.rejoin(now, "the topics that this member subscribes to have changed");
-        } else if self.divided.iter().flatten().any(|(name, was)| count(name) != *was) {
+        } else if divided.is_some_and(|divided| divided.counts.iter().any(|(name, was)| self.count(name) != *was)) {
             self.rejoin(now, "topics of the group have other partitions than before");
+        } else if divided.is_some_and(|divided| divided.again_at.is_some_and(|at| now >= at)) {
+            self.rejoin(now, "partitions may be left that nobody has");
         }
     }
 
@@ -288,7 +294,8 @@ impl Machine for ClassicMember {
             Phase::Joining { at, .. } => Some(*at).filter(|_| self.join.is_none() && self.revoking.is_empty()),
             Phase::Looking { until, .. } | Phase::Leaving { until } => Some(*until),
             Phase::Syncing { at, .. } => Some(*at).filter(|_| self.sync.is_none()),
-            Phase::Waiting | Phase::Stable | Phase::Ended => None,
+            Phase::Stable => self.divided.as_ref().and_then(|divided| divided.again_at),
+            Phase::Waiting | Phase::Ended => None,
         };
         let lease = self.lease.filter(|_| !self.owned.is_empty());
         let beat = self.beat_at.filter(|_| self.heartbeat.is_none());

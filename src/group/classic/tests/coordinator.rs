@@ -99,6 +99,9 @@ impl Coordinator {
 
     /// Another broker takes over with what was written.
     pub(super) fn come_back(&mut self, now: Instant) {
+        if !self.down {
+            return;
+        }
         let Written { generation, protocol, leader, mut members } = self.written.clone();
         for member in members.values_mut() {
             member.expires = now + member.session;
@@ -232,6 +235,10 @@ impl Coordinator {
             let waiting = member.syncing.take();
             self.answers.extend(waiting.map(|token| (token, Answer::Sync(Ok(member.assignment.clone())))));
         }
+        self.write();
+    }
+
+    fn write(&mut self) {
         let (protocol, leader) = (self.protocol.clone(), self.leader.clone());
         self.written = Written { generation: self.generation, protocol, leader, members: self.members.clone() };
     }

@@ -50,7 +50,7 @@ fn live(assignor: Assignor, statics: bool, seed: u64, acts: &[(Act, u64)]) {
         world.assert_at_rest();
     }));
     if let Err(panic) = result {
-        for line in &world.log[world.log.len().saturating_sub(150)..] {
+        for line in &world.log[world.log.len().saturating_sub(1500)..] {
             eprintln!("{line}");
         }
         resume_unwind(panic);

@@ -15,6 +15,7 @@ use crate::record::TopicPartition;
 #[test]
 fn a_new_member_asks_for_its_id_and_joins_with_it() {
     let mut told = Told::new(Assignor::Range);
+    assert_eq!(told.step(topics(&[])), []);
     assert_eq!(told.member.wake_at(), None);
     let first = join_in(&told.step(topics(&[("orders", 4, true)]))).unwrap();
     assert_eq!((first.member.member_id.as_str(), first.protocols.len()), ("", 1));
@@ -101,9 +102,9 @@ fn a_leader_without_metadata_divides_what_it_knows() {
     let mut told = Told::new(Assignor::Range);
     told.step(topics(&[("orders", 4, true)]));
     told.joined("me", 1, vec![member("me", wants(&["orders", "gone"]))]);
-    let until = told.member.wake_at().unwrap();
-    told.now = until;
-    assert!(told.step(Input::Tick).iter().any(|effect| matches!(effect, Effect::Send(Request::Sync(_)))));
+    assert_eq!(told.after(4_999, Input::Tick).len(), 1, "a heartbeat");
+    let effects = told.after(1, Input::Tick);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Request::Sync(_)))));
 }
 
 #[test]

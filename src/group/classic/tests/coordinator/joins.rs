@@ -63,6 +63,9 @@ impl Coordinator {
             State::Empty | State::Preparing { .. } => false,
         };
         if at_once {
+            if replaces {
+                self.write();
+            }
             let skip = replaces && self.leader == id;
             return Some(Ok(Ok(self.join_answer(&id, skip))));
         }
