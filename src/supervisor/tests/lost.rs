@@ -120,6 +120,17 @@ async fn a_loss_while_the_consumer_stops_does_not_hold_it_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_given_up_at_a_stop_is_not_lost_as_well() {
+    let mut stage = Stage::new().await;
+    stage.assign(&[0]).await;
+    stage.loses_upon_leaving.store(true, std::sync::atomic::Ordering::Release);
+    let finished = stage.shutdown().await;
+    assert_eq!((finished.halted, finished.summary.partitions.len()), (None, 1));
+    let lost = stage.events_so_far().into_iter().find(|event| matches!(event, Event::Lost { .. }));
+    assert_eq!(lost, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_group_that_cannot_be_a_member_of_ends_the_consumer_with_the_reason() {
     let mut stage = Stage::new().await;
     stage.tell(GroupNotice::Failed("no right".to_owned()));
