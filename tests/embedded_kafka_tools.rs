@@ -181,13 +181,16 @@ async fn consume_in_a_group(protocol: &str) {
         }
     }
     let group_protocol = format!("group.protocol={protocol}");
-    let consume = ["--topic", "orders", "--group", "fulfilment", "--from-beginning", "--timeout-ms", "30000"];
+    let consume = ["--topic", "orders", "--group", "fulfilment", "--from-beginning", "--timeout-ms", "40000"];
     let consume = [&consume[..], &["--consumer-property", &group_protocol]].concat();
     let watch = async {
         // Both are members, and the group has settled.
-        while broker.group_members("fulfilment").len() < 2 || broker.group_state("fulfilment") != Some("Stable") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let settled = async {
+            while broker.group_members("fulfilment").len() < 2 || broker.group_state("fulfilment") != Some("Stable") {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(180), settled).await.expect("two consumers in a stable group");
         let members = tools.run(GROUPS, &["--describe", "--group", "fulfilment", "--members", "--verbose"], "").await;
         let listed = tools.run(GROUPS, &["--list", "--state", "--type"], "").await;
         (members, listed)

@@ -171,6 +171,12 @@ impl OffsetsState {
     }
 }
 
+/// Whether a commit was refused for what the group has become, not for what was committed. A group of KIP-848 whose last member
+/// has expired is not there any more.
+fn is_about_membership(code: ErrorCode) -> bool {
+    code.is_fenced() || code == ErrorCode::REBALANCE_IN_PROGRESS || code == ErrorCode::GROUP_ID_NOT_FOUND
+}
+
 /// Whether a refusal means that the group is changing, not that it has gone on without the member.
 fn passes(code: ErrorCode) -> bool {
     code == ErrorCode::STALE_MEMBER_EPOCH || code == ErrorCode::REBALANCE_IN_PROGRESS
@@ -237,7 +243,7 @@ impl OffsetsActor {
                 }
                 Err(error) => error,
             };
-            match error.code().filter(|code| code.is_fenced() || *code == ErrorCode::REBALANCE_IN_PROGRESS) {
+            match error.code().filter(|code| is_about_membership(*code)) {
                 Some(code) if member.is_some() => refused = Some(code),
                 _ => {
                     if !error.is_retriable() {

@@ -240,7 +240,7 @@ async fn a_commit_at_an_older_epoch_is_taken_for_partitions_held_since() {
     send(&mut client, beat_in("a", &["orders"])).await;
     send(&mut client, beat_in("b", &["orders"])).await;
     send(&mut client, beat("a", 2)).await;
-    let mut code = async |client: &mut Pipe, partitions: &[i32]| {
+    let code = async |client: &mut Pipe, partitions: &[i32]| {
         let mut request = commit("a", None, 2);
         let one = request.topics[0].partitions[0].clone();
         request.topics[0].partitions = partitions.iter().map(|at| one.clone().with_partition_index(*at)).collect();

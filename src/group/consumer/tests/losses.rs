@@ -55,6 +55,9 @@ fn a_static_member_that_lost_its_lease_leaves_before_it_joins_anew() {
     script.fail(timed_out());
     let effects = script.wait();
     assert_eq!(sent(&effects).unwrap().member.epoch, -2);
+    // A coordinator that has moved has not heard it.
+    assert_eq!(sent(&script.refuse(ErrorCode::NOT_COORDINATOR)), None);
+    assert_eq!(sent(&script.wait()).unwrap().member.epoch, -2);
     let effects = script.refuse(ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(sent(&effects).unwrap().member.epoch, 0);
 }

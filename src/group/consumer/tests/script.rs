@@ -100,11 +100,11 @@ pub(super) fn sent(effects: &[Effect]) -> Option<&ConsumerHeartbeat> {
 }
 
 pub(super) fn notices(effects: &[Effect]) -> Vec<&GroupNotice> {
-    let notice = |effect| match effect {
-        &Effect::Notice(ref notice) => Some(notice),
+    let notices = effects.iter().filter_map(|effect| match effect {
+        Effect::Notice(notice) => Some(notice),
         _ => None,
-    };
-    effects.iter().filter_map(notice).collect()
+    });
+    notices.collect()
 }
 
 pub(super) fn orders(numbers: &[i32]) -> Vec<TopicPartition> {
