@@ -32,6 +32,7 @@ pub(super) enum Fact {
     /// The test assigned a partition, revoked it, or took it away.
     Assigned(TopicPartition),
     Revoked(TopicPartition),
+    Losing(TopicPartition),
     Lost(TopicPartition),
 }
 

@@ -56,6 +56,7 @@ async fn play(stage: &Stage, step: Step, epoch: i32) {
             stage.tell(GroupNotice::Revoked(vec![orders(partition)]));
         }
         Step::Lose(partition) => {
+            broker.note(Fact::Losing(orders(partition)));
             stage.tell(GroupNotice::Lost { partitions: vec![orders(partition)], reason: "as told".to_owned() });
             // Once it is heard of.
             stage.status().await;
@@ -100,10 +101,9 @@ fn check(facts: &[Fact]) -> Result<(), TestCaseError> {
                 expected.wanted = false;
                 expected.unanswered += 1;
             }
-            Fact::Lost(partition) => {
-                let expected = partitions.entry(partition).or_default();
-                (expected.wanted, expected.lost) = (false, true);
-            }
+            // From here on it may be heard of, by the offsets actor last.
+            Fact::Losing(partition) => partitions.entry(partition).or_default().lost = true,
+            Fact::Lost(partition) => partitions.entry(partition).or_default().wanted = false,
             Fact::Released(partition) => {
                 let expected = partitions.entry(partition).or_default();
                 prop_assert!(expected.unanswered > 0, "{partition} is given up unasked, at {index} of {facts:?}");
