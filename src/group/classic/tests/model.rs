@@ -57,8 +57,14 @@ fn live(assignor: Assignor, statics: bool, seed: u64, acts: &[(Act, u64)]) {
     }
 }
 
+/// Minutes of simulated life each: a quarter of the usual number of them.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases / 4, ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Members come, go, die and are cut off, the coordinator moves and topics change: nobody processes what another one
     /// does, an eager member owns nothing when it joins, nobody runs hot, and all comes to rest.
