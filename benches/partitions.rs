@@ -136,7 +136,10 @@ async fn main() {
         Gated { open: open.clone(), handled: Arc::clone(&counter) }
     };
     let (ports, topic) = real.clone().unwrap_or_else(|| (memory.ports(), TOPIC.to_owned()));
-    let builder = Consumer::builder("bench").ports(ports.clone()).feed_bytes(FEED_BYTES);
+    let builder = Consumer::builder("bench")
+        .ports(ports.clone())
+        .assignment(bezoar::consumer::Assignment::Manual)
+        .feed_bytes(FEED_BYTES);
     // Longer than the bench holds its records.
     let builder = builder.poison_timeout(None);
     let consumer = builder.topic(&topic, Raw, factory).start().await.expect("it starts");

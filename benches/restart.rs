@@ -69,8 +69,13 @@ async fn standstills(partitions: i32, panics: i64, pace: Pace) -> Vec<f64> {
         let recovered = recovered.clone();
         async move { Ok(Fragile { partition, panicked, recovered }) }
     });
-    let consumer =
-        Consumer::builder("bench").ports(memory.ports()).topic(TOPIC, Raw, factory).start().await.expect("it starts");
+    let consumer = Consumer::builder("bench")
+        .ports(memory.ports())
+        .assignment(bezoar::consumer::Assignment::Manual)
+        .topic(TOPIC, Raw, factory)
+        .start()
+        .await
+        .expect("it starts");
     let names: Vec<TopicPartition> = (0..partitions).map(|number| TopicPartition::new(TOPIC, number)).collect();
     while consumer.positions().await.len() < names.len() || names.iter().any(|name| memory.feed(name).is_none()) {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -62,6 +62,17 @@ impl Instance {
         let running = partitions.into_iter().filter(|status| status.state == PartitionState::Running);
         running.map(|status| status.partition.partition()).collect()
     }
+
+    /// Waits until it has handled what it has not committed yet.
+    async fn has_something_uncommitted(&self) -> Result<(), Box<dyn Error>> {
+        let begun = Instant::now();
+        while self.consumer.positions().await.iter().all(|position| position.watermark == position.committed) {
+            if begun.elapsed() > LIMIT {
+                return Err(format!("{} handled nothing within {LIMIT:?}", self.name).into());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Waits until the instances share all partitions evenly, and says who has which.
@@ -113,6 +124,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     shared(&[&a, &b]).await?;
 
     println!("B is killed: its partitions wait until its session is over");
+    b.has_something_uncommitted().await?;
     drop(b);
     shared(&[&a]).await?;
 

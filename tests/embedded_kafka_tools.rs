@@ -169,3 +169,56 @@ async fn javas_transactional_producer_commits_aborts_and_is_fenced() {
         .collect();
     assert_eq!(values, ["committed", "marker", "aborted", "marker", "abandoned", "marker", "by the second", "marker"]);
 }
+
+/// What Kafka's consumers of both protocols and its group tool make of a group.
+async fn consume_in_a_group(protocol: &str) {
+    let Some((broker, tools)) = setup().await else { return };
+    broker.create_topic("orders", 4).unwrap();
+    for partition in 0..4 {
+        for _ in 0..5 {
+            let batch = BatchWriter::new().record(Some(b"k"), Some(b"v"), vec![]).build();
+            broker.append_raw("orders", partition, batch).unwrap();
+        }
+    }
+    let group_protocol = format!("group.protocol={protocol}");
+    let consume = ["--topic", "orders", "--group", "fulfilment", "--from-beginning", "--timeout-ms", "40000"];
+    let consume = [&consume[..], &["--consumer-property", &group_protocol]].concat();
+    let watch = async {
+        // Both are members, and the group has settled.
+        let settled = async {
+            while broker.group_members("fulfilment").len() < 2 || broker.group_state("fulfilment") != Some("Stable") {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(180), settled).await.expect("two consumers in a stable group");
+        let members = tools.run(GROUPS, &["--describe", "--group", "fulfilment", "--members", "--verbose"], "").await;
+        let listed = tools.run(GROUPS, &["--list", "--state", "--type"], "").await;
+        (members, listed)
+    };
+    let (printed, others, (members, listed)) =
+        tokio::join!(tools.run(CONSUMER, &consume, ""), tools.run(CONSUMER, &consume, ""), watch);
+    // The second may read again what the first had not committed yet.
+    assert!(printed.lines().chain(others.lines()).filter(|line| *line == "v").count() >= 20);
+    let rows: Vec<Vec<_>> = members.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let shares: Vec<_> = rows.iter().filter(|row| row.first() == Some(&"fulfilment")).map(|row| row[4]).collect();
+    assert_eq!(shares, ["2", "2"], "{members}");
+    let line = listed.lines().find(|line| line.starts_with("fulfilment")).unwrap_or_default().to_lowercase();
+    assert!(line.contains(protocol) && line.contains("stable"), "{listed}");
+    assert_eq!((broker.group_state("fulfilment"), broker.group_members("fulfilment").len()), (Some("Empty"), 0));
+    for partition in 0..4 {
+        assert_eq!(broker.committed("fulfilment", "orders", partition), Some(5));
+    }
+    let delete = ["--delete-offsets", "--group", "fulfilment", "--topic", "orders:1"];
+    tools.run(GROUPS, &delete, "").await;
+    assert_eq!((0..2).map(|at| broker.committed("fulfilment", "orders", at)).collect::<Vec<_>>(), [Some(5), None]);
+}
+
+#[tokio::test]
+async fn javas_consumers_share_a_classic_group() {
+    consume_in_a_group("classic").await;
+}
+
+#[tokio::test]
+async fn javas_consumers_share_a_group_by_kip_848() {
+    consume_in_a_group("consumer").await;
+}

@@ -193,6 +193,28 @@ async fn categories_leaves_dead_letters_in_five_topics() {
 }
 
 #[tokio::test]
+async fn two_instances_share_the_partitions_and_lose_nothing() {
+    let story = story("two_instances", None).await;
+    let all = "has partitions [0, 1, 2, 3, 4, 5]";
+    assert_lines(
+        &story,
+        &[
+            "A starts",
+            &format!("A {all}"),
+            "B joins",
+            "B is killed: its partitions wait until its session is over",
+            &format!("A {all}"),
+            "C joins",
+            "A has committed all that it handled: true",
+            &format!("C {all}"),
+            "E restarts: its partitions wait for it",
+            "partitions that moved: 0",
+        ],
+    );
+    assert!(story.lines().any(|line| line.starts_with("each of the ") && line.ends_with("was handled")), "{story}");
+}
+
+#[tokio::test]
 async fn config_file_runs_by_its_settings() {
     assert_lines(
         &story("config_file", None).await,

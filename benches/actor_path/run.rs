@@ -65,7 +65,7 @@ impl Run<'_> {
             counter.fetch_add(1, Ordering::Relaxed);
             Worker { work: work.clone(), left, done: done.clone() }
         };
-        let builder = Consumer::builder("bench").ports(memory.ports());
+        let builder = Consumer::builder("bench").ports(memory.ports()).assignment(bezoar::consumer::Assignment::Manual);
         let consumer = self.control.block_on(builder.topic(TOPIC, decoder, factory).start()).expect("it starts");
         while made.load(Ordering::Relaxed) < self.inputs.len() {
             std::thread::sleep(Duration::from_millis(1));

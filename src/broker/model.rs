@@ -126,6 +126,9 @@ pub struct ConnectionSettings {
     pub connect_timeout: Duration,
     /// How long to wait for an answer. Default 30 s.
     pub request_timeout: Duration,
+    /// How long to wait for the answer to a heartbeat of a group, which coordinators give at once. A connection over which none
+    /// comes is closed, so that the next heartbeat goes over another. Default 10 s; a consumer sets it to a third of its lease.
+    pub heartbeat_timeout: Duration,
     /// Which records are read while transactions are open or aborted. Default [`ReadIsolation::ReadCommitted`].
     pub read_isolation: ReadIsolation,
     /// The most bytes that one fetch asks for per partition. Default 1 MiB. A larger record still arrives.
@@ -167,6 +170,7 @@ impl ConnectionSettings {
             security: Security::default(),
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+            heartbeat_timeout: Duration::from_secs(10),
             read_isolation: ReadIsolation::ReadCommitted,
             fetch_max_bytes: 1 << 20,
             fetch_max_bytes_per_broker: 16 << 20,

@@ -77,7 +77,7 @@ impl Default for MembershipSettings {
 
 impl MembershipSettings {
     /// How long records may be dispatched after the sending of the last heartbeat that succeeded.
-    fn lease(&self) -> Duration {
+    pub(super) fn lease(&self) -> Duration {
         self.lease.unwrap_or(self.session_timeout / 3 * 2)
     }
 

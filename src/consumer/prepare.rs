@@ -61,7 +61,9 @@ impl Preparation<'_> {
         let ports = match self.ports {
             Some(ports) => ports.clone(),
             None => {
-                let connection = self.settings.connection.clone();
+                let mut connection = self.settings.connection.clone();
+                // One that is lost leaves time for two more.
+                connection.heartbeat_timeout = self.settings.membership.lease() / 3;
                 self.settings.plane.connect(connection).await.map_err(|error| self.broker(error))?
             }
         };
@@ -149,9 +151,15 @@ impl Preparation<'_> {
     async fn assignments(&self, ports: &Ports, found: Vec<Found>) -> Result<Vec<Assignment>, ConsumerError> {
         let wanted = found.iter().map(|found| found.partition.clone()).collect();
         let starts = resolve(ports, &self.settings.group, wanted, self.settings.offset_reset).await?;
-        let assignments = starts.into_iter().zip(found).map(|(start, Found { partition, topic_id, topic_index })| {
-            Assignment { partition, topic_id, beginning: start.beginning, reset: start.reset, topic_index }
-        });
+        let assignments =
+            starts.into_iter().zip(found).map(|(start, Found { partition, topic_id, topic_index })| Assignment {
+                partition,
+                topic_id,
+                beginning: start.beginning,
+                reset: start.reset,
+                topic_index,
+                tenure: None,
+            });
         Ok(assignments.collect())
     }
 

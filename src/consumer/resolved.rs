@@ -89,6 +89,7 @@ impl Resolved {
                 client_id: settings.client_id,
                 connect_timeout: settings.connect_timeout,
                 request_timeout: settings.request_timeout,
+                heartbeat_timeout: defaults.connection.heartbeat_timeout,
                 read_isolation: settings.read_isolation,
                 fetch_max_bytes: settings.fetch_max_bytes,
                 fetch_max_bytes_per_broker: settings.fetch_max_bytes_per_broker,

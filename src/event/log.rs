@@ -40,12 +40,12 @@ pub(super) fn log(event: &Event) {
                 "partition goes on at another offset, as asked"
             );
         }
-        // These three the group actor logs at higher levels, with what it knows besides.
+        // The group actor has logged these two at higher levels, with what it knows besides.
         Event::Joined { group, member_id, epoch, protocol, assignor, partitions } => {
             debug!(group, member_id, epoch, protocol, assignor, partitions, "joined the group");
         }
-        Event::GroupTrouble { reason } => debug!("trouble with the group, trying again: {reason}"),
         Event::TopicMissing { topic } => debug!(topic, "the topic does not exist, waiting for it"),
+        Event::GroupTrouble { reason } => warn!("trouble with the group, trying again: {reason}"),
         Event::Retrying { record, category, error_type, message, attempt, max_attempts, backoff } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,
             %category, error_type, attempt, max_attempts, ?backoff, "delivery failed, retrying after the wait: {message}"

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::classic::ClassicMember;
@@ -16,6 +15,7 @@ use super::message::{GroupMessage, GroupNotice};
 use super::protocol;
 use super::request::{send, watched};
 use super::settings::{GroupProtocol, GroupSettings};
+use super::timer::Timer;
 use super::topics::{Known, Subscription};
 use crate::broker::{BrokerError, ErrorCode, Ports};
 use crate::policy::Backoff;
@@ -47,8 +47,7 @@ pub(crate) struct GroupState {
     /// Whether the first heartbeat of KIP-848 is what is not answered yet.
     joining: bool,
     leaving: Vec<RpcReplyPort<()>>,
-    /// The next tick, and when it comes.
-    timer: Option<(Instant, JoinHandle<()>)>,
+    timer: Timer,
 }
 
 enum Phase {
@@ -78,7 +77,7 @@ impl Actor for GroupActor {
             missing: Vec::new(),
             joining: false,
             leaving: Vec::new(),
-            timer: None,
+            timer: Timer::default(),
         };
         self.go_on(&myself, &mut state);
         Ok(state)
@@ -102,7 +101,16 @@ impl Actor for GroupActor {
                 tracing::info!(group, "joining by the classic protocol, since KIP-848's was refused: {error}");
                 self.begin(&myself, state, GroupProtocol::Classic);
             }
-            GroupMessage::Answered(answer) => self.step(&myself, state, Input::Answered(answer)),
+            GroupMessage::Answered(answer) => {
+                if let Answer::Leave(Err(error)) = &answer {
+                    let group = &self.settings.group;
+                    tracing::warn!(
+                        group,
+                        "the group was not told that this member leaves, and finds out by itself: {error}"
+                    );
+                }
+                self.step(&myself, state, Input::Answered(answer));
+            }
             GroupMessage::Topics(result) => self.looked(&myself, state, result),
             GroupMessage::Released(partitions) => self.step(&myself, state, Input::Released(partitions)),
             GroupMessage::CommitRefused(code) => self.step(&myself, state, Input::CommitRefused(code)),
@@ -157,7 +165,7 @@ impl GroupActor {
         let now = Instant::now();
         if let Phase::Over = state.phase {
             state.leaving.drain(..).for_each(|reply| drop(reply.send(())));
-            return state.disarm();
+            return state.timer.set(myself, None);
         }
         if let Phase::Choosing(at) = &mut state.phase
             && at.is_some_and(|at| now >= at)
@@ -179,10 +187,7 @@ impl GroupActor {
             Phase::Member(machine) => machine.wake_at(),
             Phase::Over => None,
         };
-        match wake.into_iter().chain(state.looks.wake_at()).min() {
-            Some(at) => state.arm(myself, at, now),
-            None => state.disarm(),
-        }
+        state.timer.set(myself, wake.into_iter().chain(state.looks.wake_at()).min());
     }
 
     /// Finds out which protocol to speak.
@@ -277,27 +282,6 @@ impl GroupActor {
     fn tell(&self, notice: GroupNotice) {
         log::notice(&self.settings.group, &notice);
         (self.notify)(notice);
-    }
-}
-
-impl GroupState {
-    fn arm(&mut self, myself: &Myself, at: Instant, now: Instant) {
-        if self.timer.as_ref().is_some_and(|(armed, handle)| *armed == at && !handle.is_finished()) {
-            return;
-        }
-        self.disarm();
-        let myself = myself.clone();
-        let tick = async move {
-            tokio::time::sleep_until(at.max(now + Duration::from_millis(1))).await;
-            let _ = myself.cast(GroupMessage::Tick);
-        };
-        self.timer = Some((at, tokio::spawn(tick)));
-    }
-
-    fn disarm(&mut self) {
-        if let Some((_, handle)) = self.timer.take() {
-            handle.abort();
-        }
     }
 }
 

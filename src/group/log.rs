@@ -21,7 +21,8 @@ pub(super) fn notice(group: &str, notice: &GroupNotice) {
             let (member, epoch, instance_id) = (&member.member_id, member.epoch, member.instance_id.as_deref());
             tracing::info!(group, member, epoch, instance_id, protocol, assignor, partitions, "member of the group");
         }
-        GroupNotice::Troubled(reason) => tracing::warn!(group, "the membership is in trouble: {reason}"),
+        // The event that it becomes is logged, with those of other troubles.
+        GroupNotice::Troubled(reason) => tracing::debug!(group, "the membership is in trouble: {reason}"),
         GroupNotice::Failed(reason) => tracing::error!(group, "cannot be a member of the group: {reason}"),
     }
 }

@@ -17,10 +17,11 @@ mod message;
 mod protocol;
 mod request;
 mod settings;
+mod timer;
 mod topics;
 
 pub(crate) use actor::GroupActor;
-pub(crate) use lease::Lease;
+pub(crate) use lease::{Lease, Tenure};
 pub(crate) use message::{GroupMessage, GroupNotice};
 pub(crate) use settings::GroupSettings;
 pub use settings::{Assignor, GroupProtocol};

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::time::Instant;
 
 use super::message::OffsetsMessage;
 use super::state::{Ledger, Watermark};
@@ -15,6 +16,9 @@ use crate::policy::Backoff;
 
 /// Waits before a failed commit is tried again while somebody waits for it.
 const RETRY: Backoff = Backoff::exponential(Duration::from_millis(100), 2.0, Duration::from_secs(1));
+
+/// How long an identity that the group has gone on without is not used again, while no other comes.
+pub(super) const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Turns settled offsets into watermarks and commits them, one commit at a time.
 pub(crate) struct OffsetsActor {
@@ -54,8 +58,8 @@ pub(crate) struct OffsetsState {
     /// How many records were settled since the last commit.
     settled: u64,
     identity: Option<MemberIdentity>,
-    /// Why the group refused a commit under the present identity: it is not asked again under it.
-    refused: Option<ErrorCode>,
+    /// Why the group refused a commit under the present identity, and when.
+    refused: Option<(ErrorCode, Instant)>,
 }
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
@@ -124,7 +128,10 @@ impl Actor for OffsetsActor {
                 state.refused = None;
                 self.commit(&myself, state);
             }
-            OffsetsMessage::Tick => self.commit(&myself, state),
+            OffsetsMessage::Tick => {
+                state.forgive();
+                self.commit(&myself, state);
+            }
             OffsetsMessage::Again => {
                 state.ledger.again();
                 self.commit(&myself, state);
@@ -150,11 +157,29 @@ impl OffsetsState {
     /// Nothing is committed under the present identity. A member that is still one learns its next epoch or generation soon;
     /// one that is not is not waited for.
     fn held(&mut self) {
-        let still_one = [ErrorCode::STALE_MEMBER_EPOCH, ErrorCode::REBALANCE_IN_PROGRESS];
-        if self.refused.is_some_and(|code| !still_one.contains(&code)) {
+        if self.refused.is_some_and(|(code, _)| !passes(code)) {
             self.waiting.fenced();
         }
     }
+
+    /// Asks again under the identity that was refused: at the next interval where that passes by itself, and after a while in
+    /// any case, since the group may find that the member is one of its own after all and tell no new identity.
+    fn forgive(&mut self) {
+        if self.refused.is_some_and(|(code, at)| passes(code) || at.elapsed() >= ASK_AGAIN) {
+            self.refused = None;
+        }
+    }
+}
+
+/// Whether a commit was refused for what the group has become, not for what was committed. A group of KIP-848 whose last member
+/// has expired is not there any more.
+fn is_about_membership(code: ErrorCode) -> bool {
+    code.is_fenced() || code == ErrorCode::REBALANCE_IN_PROGRESS || code == ErrorCode::GROUP_ID_NOT_FOUND
+}
+
+/// Whether a refusal means that the group is changing, not that it has gone on without the member.
+fn passes(code: ErrorCode) -> bool {
+    code == ErrorCode::STALE_MEMBER_EPOCH || code == ErrorCode::REBALANCE_IN_PROGRESS
 }
 
 impl OffsetsActor {
@@ -218,7 +243,7 @@ impl OffsetsActor {
                 }
                 Err(error) => error,
             };
-            match error.code().filter(|code| code.is_fenced() || *code == ErrorCode::REBALANCE_IN_PROGRESS) {
+            match error.code().filter(|code| is_about_membership(*code)) {
                 Some(code) if member.is_some() => refused = Some(code),
                 _ => {
                     if !error.is_retriable() {
@@ -253,7 +278,7 @@ impl OffsetsActor {
 
     /// The group has gone on: the present identity is of no use any more.
     fn refused(&self, state: &mut OffsetsState, code: ErrorCode) {
-        state.refused = Some(code);
+        state.refused = Some((code, Instant::now()));
         state.held();
         if let Some(member) = &state.committing.member {
             (member.refused)(code);

@@ -44,8 +44,10 @@ impl Fixture {
             closed: Arc::new(AtomicBool::new(closed)),
         };
         let committing = Committing {
-            member: member
-                .then(|| Member { lease: Arc::clone(&lease), refused: Box::new(move |code| drop(told.send(code))) }),
+            member: member.then(|| Member {
+                lease: Arc::clone(&lease),
+                refused: Box::new(move |code| assert!(told.send(code).is_ok())),
+            }),
             every,
             again: Duration::from_secs(24 * 3600),
         };
@@ -208,4 +210,28 @@ async fn a_start_is_committed_before_it_is_answered() {
     fixture.tell(OffsetsMessage::Open { partition: orders(), epoch: 2, beginning: Beginning::chosen(9) });
     let start = |reply| OffsetsMessage::CommitStart { partition: orders(), epoch: 2, reply };
     assert!(matches!(fixture.actor.call(start, None).await, Ok(CallResult::Success(Err(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_that_was_refused_is_tried_again_at_the_next_interval_or_after_a_while() {
+    let cases =
+        [(ErrorCode::REBALANCE_IN_PROGRESS, Duration::ZERO), (ErrorCode::UNKNOWN_MEMBER_ID, super::actor::ASK_AGAIN)];
+    for (code, after) in cases {
+        let mut fixture = Fixture::new(true, false, None).await;
+        fixture.member(3);
+        fixture.open(Beginning::committed(0));
+        fixture.memory.refuse_commits(Some(code));
+        fixture.settle(5);
+        fixture.tell(OffsetsMessage::Tick);
+        assert_eq!(fixture.refused.recv().await, Some(code));
+        fixture.memory.refuse_commits(None);
+        if !after.is_zero() {
+            tokio::time::sleep(after - Duration::from_millis(1)).await;
+            fixture.tell(OffsetsMessage::Tick);
+            assert_eq!(fixture.commits().await, []);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        fixture.tell(OffsetsMessage::Tick);
+        assert_eq!(fixture.commits().await, [(Some(3), 5)]);
+    }
 }

@@ -4,21 +4,26 @@ use super::state::Ledger;
 use crate::broker::BrokerError;
 use crate::record::TopicPartition;
 
+/// A partition and its ownership's epoch.
+type Owned = (TopicPartition, u64);
+/// Told once a start is committed, or never can be.
+type StartReply = RpcReplyPort<Result<(), BrokerError>>;
+
 /// Who waits for commits. An answer that nobody waits for any more is no error.
 #[derive(Default)]
 pub(super) struct Waiting {
-    starts: Vec<((TopicPartition, u64), RpcReplyPort<Result<(), BrokerError>>)>,
-    flushes: Vec<(Option<(TopicPartition, u64)>, RpcReplyPort<bool>)>,
+    starts: Vec<(Owned, StartReply)>,
+    flushes: Vec<(Option<Owned>, RpcReplyPort<bool>)>,
     /// Ended ownerships whose last commit may be under way.
     closing: Vec<RpcReplyPort<()>>,
 }
 
 impl Waiting {
-    pub(super) fn start(&mut self, ownership: (TopicPartition, u64), reply: RpcReplyPort<Result<(), BrokerError>>) {
+    pub(super) fn start(&mut self, ownership: Owned, reply: StartReply) {
         self.starts.push((ownership, reply));
     }
 
-    pub(super) fn flush(&mut self, ownership: Option<(TopicPartition, u64)>, reply: RpcReplyPort<bool>) {
+    pub(super) fn flush(&mut self, ownership: Option<Owned>, reply: RpcReplyPort<bool>) {
         self.flushes.push((ownership, reply));
     }
 
@@ -47,8 +52,7 @@ impl Waiting {
         for (_, reply) in self.starts.extract_if(.., |((of, _), _)| of == partition) {
             let _ = reply.send(Err(error.clone()));
         }
-        let of_partition =
-            |ownership: &Option<(TopicPartition, u64)>| ownership.as_ref().is_some_and(|(of, _)| of == partition);
+        let of_partition = |ownership: &Option<Owned>| ownership.as_ref().is_some_and(|(of, _)| of == partition);
         for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| of_partition(ownership)) {
             let _ = reply.send(false);
         }

@@ -6,7 +6,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::broker::Feed;
-use crate::group::Lease;
+use crate::group::Tenure;
 use crate::record::TopicPartition;
 
 /// What one ownership of a partition keeps from incarnation to incarnation: the feed, the place in it, the retries of
@@ -31,7 +31,7 @@ pub(crate) struct Ownership {
     /// Told of each change of the flags.
     changed: Notify,
     /// Until when a member of a group may take the partition for its own.
-    lease: Option<Arc<Lease>>,
+    lease: Option<Tenure>,
 }
 
 /// No further record is taken.
@@ -75,8 +75,13 @@ impl Ownership {
     }
 
     /// Bound to a member's lease.
-    pub(crate) fn leased(self, lease: Option<Arc<Lease>>) -> Self {
+    pub(crate) fn leased(self, lease: Option<Tenure>) -> Self {
         Self { lease, ..self }
+    }
+
+    /// The lease that it is bound to.
+    pub(crate) fn tenure(&self) -> Option<Tenure> {
+        self.lease.clone()
     }
 
     pub(crate) fn position(&self) -> i64 {

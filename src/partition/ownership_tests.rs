@@ -38,7 +38,7 @@ async fn waiting_for_acknowledgements_ends_with_them_or_with_the_ownership() {
 #[tokio::test(start_paused = true)]
 async fn a_delivery_waits_while_paused_or_without_a_lease_but_not_past_the_end() {
     let lease = Arc::new(Lease::new());
-    let ownership = Arc::new(ownership().leased(Some(Arc::clone(&lease))));
+    let ownership = Arc::new(ownership().leased(Some(lease.tenure())));
     let waiting = |ownership: &Arc<Ownership>| {
         let ownership = Arc::clone(ownership);
         tokio::spawn(async move { ownership.until_may_deliver().await })

@@ -12,6 +12,7 @@ use super::state::SupervisorState;
 use super::survey::Survey;
 use crate::broker::{CommittedOffset, Ports};
 use crate::event::Event;
+use crate::group::Tenure;
 use crate::offsets::{Beginning, OffsetReset, ResolveError, choose};
 use crate::partition::TopicName;
 use crate::policy::Backoff;
@@ -25,6 +26,8 @@ pub(super) struct Claim {
     number: u64,
     topic_id: Option<Uuid>,
     topic_index: usize,
+    /// From when it was assigned: the lease may be another one by the time that the start is known.
+    tenure: Tenure,
     /// Who looks for the offset stops once this is gone.
     _wanted: Arc<()>,
 }
@@ -70,7 +73,10 @@ impl SupervisorActor {
                 key: ClaimKey { partition: partition.clone(), number },
                 wanted: Arc::downgrade(&wanted),
             });
-            membership.claims.insert(partition, Claim { number, topic_id, topic_index, _wanted: wanted });
+            membership.claims.insert(
+                partition,
+                Claim { number, topic_id, topic_index, tenure: membership.lease.tenure(), _wanted: wanted },
+            );
         }
         if sought.is_empty() {
             return;
@@ -98,6 +104,7 @@ impl SupervisorActor {
                     topic_index: claim.topic_index,
                     reset: !beginning.committed,
                     beginning,
+                    tenure: Some(claim.tenure),
                 }),
                 Err(reason) => return self.halt(myself, state, reason),
             }

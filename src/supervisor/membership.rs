@@ -153,12 +153,15 @@ impl SupervisorActor {
 
     /// The last step of a stop: leaves the group, where there is one.
     pub(super) fn leave(&self, myself: &Myself, state: &mut SupervisorState, summary: Summary) {
-        let waiting = state.partitions.iter().filter_map(|(partition, managed)| {
-            managed.leaving.as_ref().map(|leaving| std::iter::repeat_n(partition.clone(), leaving.answers as usize))
-        });
-        let waiting = waiting.flatten().collect();
-        self.released(state, waiting);
-        state.partitions.values_mut().for_each(|managed| managed.leaving = None);
+        if state.membership.is_none() {
+            return self.finish(myself, state, summary);
+        }
+        // All is given up: nothing is left to be lost.
+        for (partition, managed) in std::mem::take(&mut state.partitions) {
+            managed.ownership.feed.close();
+            let answers = managed.leaving.map_or(0, |leaving| leaving.answers as usize);
+            self.released(state, vec![partition; answers]);
+        }
         let Some(membership) = &mut state.membership else { return self.finish(myself, state, summary) };
         membership.over = true;
         let Some(group) = membership.actor.clone() else { return self.finish(myself, state, summary) };

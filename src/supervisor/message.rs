@@ -7,6 +7,7 @@ use super::status::{PartitionStatus, SeekError, SeekTo};
 use super::survey::Survey;
 use crate::broker::{BrokerError, ErrorCode, SourceProblem};
 use crate::group::GroupNotice;
+use crate::group::Tenure;
 use crate::offsets::{Beginning, PartitionOffsets};
 use crate::record::TopicPartition;
 
@@ -82,7 +83,7 @@ pub(crate) enum SupervisorMessage {
 }
 
 /// A partition to process from an offset on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Assignment {
     pub(crate) partition: TopicPartition,
     pub(crate) topic_id: Option<uuid::Uuid>,
@@ -91,6 +92,8 @@ pub(crate) struct Assignment {
     pub(crate) reset: bool,
     /// Which of the consumer's topics it belongs to.
     pub(crate) topic_index: usize,
+    /// The lease that a member takes it under.
+    pub(crate) tenure: Option<Tenure>,
 }
 
 /// Where a claimed partition starts; or why the consumer cannot process it.

@@ -34,15 +34,14 @@ impl SupervisorActor {
     }
 
     fn begin(&self, myself: &Myself, state: &mut SupervisorState, assignment: Assignment) -> OwnershipKey {
-        let Assignment { partition, topic_id, topic_index, beginning, reset } = assignment;
+        let Assignment { partition, topic_id, topic_index, beginning, reset, tenure } = assignment;
         state.epoch += 1;
         let key = OwnershipKey { partition: partition.clone(), epoch: state.epoch };
         let (reporter, reported) = (myself.clone(), key.clone());
         let feed = Arc::new(Feed::new(partition.clone(), self.settings.feed_bytes, move |problem| {
             let _ = reporter.cast(SupervisorMessage::Source { key: reported.clone(), problem });
         }));
-        let lease = state.membership.as_ref().map(|membership| Arc::clone(&membership.lease));
-        let ownership = Ownership::new(partition.clone(), key.epoch, beginning.start, feed).leased(lease);
+        let ownership = Ownership::new(partition.clone(), key.epoch, beginning.start, feed).leased(tenure);
         ownership.pause(state.all_paused || state.paused.contains(&partition));
         let mut managed = Managed::new(ownership, topic_index, self.planes.next_lane());
         managed.topic_id = topic_id;

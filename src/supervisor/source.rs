@@ -115,6 +115,7 @@ impl SupervisorActor {
         let draining = state.drain.is_some();
         let Some(managed) = state.current(key).filter(|managed| managed.leaving.is_none() && !draining) else { return };
         let (topic_index, seeker) = (managed.topic_index, managed.seeker.take());
+        let tenure = managed.ownership.tenure();
         let Reassignment { topic_id, from, to, why } = match result {
             Ok(reassignment) => reassignment,
             Err(reason) => return self.halt(myself, state, reason),
@@ -125,8 +126,8 @@ impl SupervisorActor {
             Why::Sought => Event::Sought { partition: partition.clone(), from, to },
             Why::Reset(reason) => Event::OffsetReset { partition: partition.clone(), from, to, reason },
         });
-        let assignment =
-            Assignment { partition: partition.clone(), topic_id, topic_index, beginning: Beginning::chosen(to), reset };
+        let beginning = Beginning::chosen(to);
+        let assignment = Assignment { partition: partition.clone(), topic_id, topic_index, beginning, reset, tenure };
         self.open(myself, state, vec![assignment]);
         if let Some(managed) = state.partitions.get_mut(&partition) {
             // Told once the new start is committed.

@@ -191,6 +191,9 @@ mod native_only {
                 embedded_a_leader_that_changed_while_nobody_read_is_no_problem,
                 embedded_an_epoch_that_no_leader_had_does_not_stop_the_reading,
             }
+            outages {
+                embedded_an_address_that_only_the_brokers_give_is_told_with_what_to_check,
+            }
             ends {
                 what_is_undecided_lies_past_the_end_for_who_reads_committed_records,
             }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bezoar::broker::{BrokerError, CommittedOffset, ConnectionSettings, ErrorCode, SourceProblem};
-use bezoar::embedded::{Api, Fault};
+use bezoar::broker::{BrokerError, CommittedOffset, ConnectionSettings, ErrorCode, OffsetSpec, Plane, SourceProblem};
+use bezoar::embedded::{Api, Broker, Fault};
 
-use crate::fixture::{Fixture, PATIENCE, Reading, partition, records, unique};
+use crate::fixture::{Fixture, PATIENCE, Reading, partition, records, settings, unique};
 
 const NOT_LEADER: ErrorCode = ErrorCode(6);
 const COORDINATOR_NOT_AVAILABLE: ErrorCode = ErrorCode(15);
@@ -145,4 +145,17 @@ pub(crate) async fn embedded_a_call_without_an_answer_is_an_error_in_time(fixtur
     assert!(matches!(error, BrokerError::Timeout { .. }), "{error}");
     fault.remove();
     assert_eq!(ports.admin.topics(vec![unique("missing")]).await.unwrap(), [None]);
+}
+
+pub(crate) async fn embedded_an_address_that_only_the_brokers_give_is_told_with_what_to_check(fixture: &Fixture) {
+    if fixture.embedded.is_none() {
+        return;
+    }
+    let broker = Broker::builder().advertised_host("127.0.0.2").start().await.unwrap();
+    broker.create_topic("orders", 1).unwrap();
+    let mut settings = settings(&broker.bootstrap().replace("127.0.0.2", "127.0.0.1"));
+    (settings.connect_timeout, settings.request_timeout) = (Duration::from_millis(500), Duration::from_secs(3));
+    let ports = Plane::Native.connect(settings).await.unwrap().admin;
+    let error = ports.offset(partition("orders", 0), OffsetSpec::Latest).await.unwrap_err().to_string();
+    assert!(error.contains("127.0.0.2:") && error.contains("advertised.listeners"), "{error}");
 }

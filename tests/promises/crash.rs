@@ -67,6 +67,7 @@ async fn consume(setting: &str) {
     });
     let consumer = bezoar::Consumer::builder(group)
         .bootstrap(&bootstrap)
+        .assignment(bezoar::consumer::Assignment::Manual)
         .policies(hasty())
         .dead_letter_topics(bezoar::policy::DeadLetterTopics::single())
         .commit_interval(std::time::Duration::from_millis(10))

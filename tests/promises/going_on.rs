@@ -125,7 +125,10 @@ async fn a_log_that_ends_while_a_handler_is_made_strands_nothing() {
             }
         })
     };
-    let builder = Consumer::builder("group").ports(memory.ports()).policies(hasty());
+    let builder = Consumer::builder("group")
+        .ports(memory.ports())
+        .assignment(bezoar::consumer::Assignment::Manual)
+        .policies(hasty());
     let mut events = builder.events();
     let consumer = builder.topic("orders", Raw, factory).start().await.unwrap();
     soon("the next handler is being made", making.notified()).await;

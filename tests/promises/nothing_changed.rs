@@ -57,7 +57,11 @@ async fn dead_letter(originals: &[Original], format: DeadLetterFormat) -> Vec<Pr
     }
     let end = originals.len() as i64;
     *memory.batch.lock().unwrap() = Some(batch.build(end));
-    let builder = Consumer::builder("group").ports(memory.ports()).policies(hasty()).isolation(Isolation::Lanes(1));
+    let builder = Consumer::builder("group")
+        .ports(memory.ports())
+        .assignment(bezoar::consumer::Assignment::Manual)
+        .policies(hasty())
+        .isolation(Isolation::Lanes(1));
     let builder = builder.dead_letter_format(format).topic("orders", Raw, refuses(&Journal::default()));
     let consumer = builder.start().await.unwrap();
     eventually("all are dead-lettered", async || memory.produced.lock().unwrap().len() == originals.len()).await;

@@ -36,6 +36,7 @@ async fn attempts(failure: fn() -> Failure, poison_timeout: Option<Duration>) ->
     });
     let consumer = Consumer::builder("paused")
         .ports(memory.ports())
+        .assignment(bezoar::consumer::Assignment::Manual)
         .isolation(Isolation::Inline)
         .poison_timeout(poison_timeout)
         .policies(exact)
@@ -81,6 +82,7 @@ async fn a_factory_that_waits_for_ever_is_tried_again_and_then_stops_the_consume
         factory_fn(|_| std::future::pending::<Result<HandlerFn<fn(String, Delivery) -> Done, String>, FactoryError>>());
     let consumer = Consumer::builder("never")
         .ports(memory.ports())
+        .assignment(bezoar::consumer::Assignment::Manual)
         .isolation(Isolation::Inline)
         .restart(restart)
         .topic("orders", Utf8, never)

@@ -19,6 +19,7 @@ async fn topics_that_may_not_be_read_or_written_end_the_start() {
         *memory.operations.lock().unwrap() = listed.collect();
         Consumer::builder("rights")
             .ports(memory.ports())
+            .assignment(bezoar::consumer::Assignment::Manual)
             .topic("orders", Utf8, picky(&Journal::default()))
             .start()
             .await

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
-use bezoar::consumer::ConsumerBuilder;
+use bezoar::consumer::{Assignment, ConsumerBuilder};
 use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::Broker;
 use bezoar::policy::{Backoff, DeadLetterTopics, Policies};
@@ -158,8 +158,10 @@ impl Cluster {
 
     /// A consumer with waits short enough for a test, one dead-letter topic, and answers awaited briefly.
     pub(crate) fn consumer(&self, group: &str) -> ConsumerBuilder {
+        // Tests drop consumers and start others at once: members would wait for the session of those that did not leave.
         Consumer::builder(group)
             .bootstrap(&self.bootstrap)
+            .assignment(Assignment::Manual)
             .policies(hasty())
             .dead_letter_topics(DeadLetterTopics::single())
             .commit_interval(Duration::from_millis(20))

@@ -130,6 +130,10 @@ served! {
     OffsetDelete = 47, 0..=0, OffsetDeleteRequest, offset_delete;
     /// Asks for the cluster's id, controller and brokers.
     DescribeCluster = 60, 0..=2, DescribeClusterRequest, describe_cluster;
+    /// Joins, stays in and leaves a group by the protocol of KIP-848.
+    ConsumerGroupHeartbeat = 68, 0..=1, ConsumerGroupHeartbeatRequest, consumer_group_heartbeat;
+    /// Describes groups by the protocol of KIP-848.
+    ConsumerGroupDescribe = 69, 0..=1, ConsumerGroupDescribeRequest, consumer_group_describe;
     /// Asks for topics and partitions, in parts.
     DescribeTopicPartitions = 75, 0..=0, DescribeTopicPartitionsRequest, describe_topic_partitions;
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+use super::api::Api;
 use super::broker::Broker;
 use super::core::Core;
 use super::error::EmbeddedError;
@@ -21,6 +22,7 @@ pub struct BrokerBuilder {
     max_request_bytes: usize,
     fetch_sessions: usize,
     groups: GroupSettings,
+    absent: Vec<Api>,
 }
 
 impl BrokerBuilder {
@@ -33,6 +35,7 @@ impl BrokerBuilder {
             max_request_bytes: 100 << 20,
             fetch_sessions: 1_000,
             groups: GroupSettings::default(),
+            absent: Vec::new(),
         }
     }
 
@@ -118,6 +121,14 @@ impl BrokerBuilder {
         self
     }
 
+    /// Does not serve an API, as a broker that is older than it: it is not offered, and a request of it ends the
+    /// connection. Without [`Api::ConsumerGroupHeartbeat`] groups speak the classic protocol only. Default: all are
+    /// served.
+    pub fn without(mut self, api: Api) -> Self {
+        self.absent.push(api);
+        self
+    }
+
     /// Starts the broker on the runtime of the caller.
     ///
     /// # Errors
@@ -137,6 +148,7 @@ impl BrokerBuilder {
             auto_create_topics: self.auto_create_topics,
             fetch_sessions: self.fetch_sessions,
             groups: self.groups,
+            absent: self.absent,
         };
         let core = Core::new(State::new(settings, rand::random()));
         Ok(Broker::new(Server::start(core, listener, self.max_request_bytes), address))

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::api::Api;
 use super::core::{ConnectionId, Core, Input, Outcome};
 use super::request::Request;
-use super::samples::{CORRELATION, NOW, begin_transaction, core, join_group, sample};
+use super::samples::{CORRELATION, NOW, begin_transaction, core, join_consumer_group, join_group, sample};
 
 /// What the core makes of one frame: the answer without its length, or `None` where it closes the connection.
 fn answer(core: &mut Core, frame: Bytes) -> Option<Bytes> {
@@ -67,6 +67,9 @@ fn every_version_is_answered_without_an_error() {
         if matches!(api, Api::SyncGroup | Api::Heartbeat | Api::LeaveGroup) {
             join_group(&mut core);
         }
+        if matches!(api, Api::ConsumerGroupHeartbeat | Api::ConsumerGroupDescribe) {
+            join_consumer_group(&mut core);
+        }
         let mut bytes = answer(&mut core, sample(api, version, id)).unwrap_or_else(|| panic!("{api} {version}"));
         let text = decode_answer!(api, version, &mut bytes,
             Produce => ProduceResponse, Fetch => FetchResponse, ListOffsets => ListOffsetsResponse,
@@ -83,7 +86,8 @@ fn every_version_is_answered_without_an_error() {
             EndTxn => EndTxnResponse, TxnOffsetCommit => TxnOffsetCommitResponse,
             DescribeTopicPartitions => DescribeTopicPartitionsResponse, OffsetDelete => OffsetDeleteResponse,
             JoinGroup => JoinGroupResponse, SyncGroup => SyncGroupResponse, Heartbeat => HeartbeatResponse,
-            LeaveGroup => LeaveGroupResponse,
+            LeaveGroup => LeaveGroupResponse, ConsumerGroupHeartbeat => ConsumerGroupHeartbeatResponse,
+            ConsumerGroupDescribe => ConsumerGroupDescribeResponse,
         );
         assert!(bytes.is_empty(), "{api} {version}: bytes after the answer");
         let expected_errors = match api {

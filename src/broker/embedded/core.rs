@@ -142,6 +142,10 @@ impl Core {
 
     fn admit(&mut self, now: Now, connection: ConnectionId, request: Box<Request>, effects: &mut Effects) {
         *self.counts.entry(request.api).or_default() += 1;
+        if self.state.settings.absent.contains(&request.api) {
+            effects.outcomes.push((connection, Outcome::Close));
+            return;
+        }
         let plan = if self.faults.concern(request.api) {
             let touched = apis::touched(&request.body, &self.state);
             let touched: Vec<_> = touched.iter().map(|(topic, partition)| (&**topic, *partition)).collect();

@@ -19,6 +19,7 @@ pub fn fuzz_frame(frame: &[u8]) -> bool {
         auto_create_topics: true,
         fetch_sessions: 10,
         groups: GroupSettings::default(),
+        absent: Vec::new(),
     };
     let mut state = State::new(settings, 0);
     let creation = Creation { name: "orders".to_owned(), partitions: 1, replication: 1, configs: Vec::new() };

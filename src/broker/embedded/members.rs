@@ -30,6 +30,15 @@ impl Broker {
                 });
                 members.collect()
             }
+            Some(Members::Consumer(consumer)) => {
+                let members = consumer.members().iter().map(|member| GroupMember {
+                    member_id: member.id.to_string(),
+                    instance_id: member.instance_id.as_ref().map(ToString::to_string),
+                    client_id: member.client.id.to_string(),
+                    epoch: member.epoch,
+                });
+                members.collect()
+            }
             None => Vec::new(),
         })
     }

@@ -5,6 +5,13 @@
 //! ([`Broker::set_log_start`], [`Broker::compact`]), and there is one broker. Transactions are those of Kafka 3 (KIP-890
 //! leaves them to older brokers).
 //!
+//! It coordinates consumer groups by the classic protocol and by that of KIP-848, with sessions that end by its clock.
+//! Where it departs from Kafka 4.3 there:
+//! - A group with members takes none of the other protocol (Kafka's `group.consumer.migration.policy=disabled`).
+//! - KIP-848's assignments are made at once and not every second; subscription by a pattern is refused.
+//! - Short sessions and no delay before the first rebalance are the defaults (see the [builder](BrokerBuilder)).
+//! - Offsets and groups never expire.
+//!
 //! ```
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! use bezoar::embedded::{Api, Broker, Fault};

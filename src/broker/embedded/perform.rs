@@ -49,10 +49,14 @@ impl Core {
             }
             Body::Heartbeat(body) => reply.send(apis::heartbeat::handle(state, &call, body)),
             Body::LeaveGroup(body) => reply.send(apis::leave_group::handle(state, &call, body)),
+            Body::ConsumerGroupHeartbeat(body) => {
+                reply.send(apis::consumer_group_heartbeat::handle(state, &call, body))
+            }
+            Body::ConsumerGroupDescribe(body) => reply.send(apis::consumer_group_describe::handle(state, &call, body)),
             Body::OffsetDelete(body) => reply.send(apis::offset_delete::handle(state, &call, body)),
             Body::DescribeGroups(body) => reply.send(apis::describe_groups::handle(state, &call, body)),
             Body::ListGroups(body) => reply.send(apis::list_groups::handle(state, &call, body)),
-            Body::ApiVersions(body) => reply.send(apis::api_versions::handle(&call, body)),
+            Body::ApiVersions(body) => reply.send(apis::api_versions::handle(state, &call, body)),
             Body::CreateTopics(body) => reply.send(apis::create_topics::handle(state, &call, body)),
             Body::DeleteTopics(body) => reply.send(apis::delete_topics::handle(state, &call, body)),
             Body::DeleteRecords(body) => reply.send(apis::delete_records::handle(state, &call, body)),

@@ -7,6 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
+use super::api::Api;
 use super::configs::Configs;
 use super::groups::{GroupSettings, Groups};
 use super::log::Log;
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     /// The most fetch sessions kept at a time.
     pub(crate) fetch_sessions: usize,
     pub(crate) groups: GroupSettings,
+    /// What is not served.
+    pub(crate) absent: Vec<Api>,
 }
 
 /// All that the broker holds, apart from requests in flight.

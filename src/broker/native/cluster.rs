@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use super::address::address;
 use super::call::{Call, Failed};
 use super::connection::Connection;
 use super::connector::Connector;
+use super::lanes::Lanes;
 use super::leaders::Leaders;
 use super::pool::{Link, NoConnection, Opened, Pool};
 use super::protection::Protection;
@@ -46,6 +47,8 @@ pub(super) struct Cluster {
     /// Who leads which partition, as metadata last told.
     pub(super) leaders: Leaders,
     pub(super) refreshes: Refreshes,
+    /// The connections for joining groups that are in use.
+    pub(super) joining: Lanes,
     connector: Arc<dyn Connector>,
     protection: Protection,
     pool: Arc<Pool>,
@@ -62,8 +65,6 @@ struct State {
     brokers: HashMap<i32, String>,
     /// Coordinators' addresses by group.
     coordinators: HashMap<String, String>,
-    /// Which of the connections for joining are in use.
-    joining: BTreeSet<usize>,
 }
 
 impl Cluster {
@@ -71,6 +72,7 @@ impl Cluster {
         Arc::new_cyclic(|me| Self {
             leaders: Leaders::new(settings.metadata_max_age),
             refreshes: Refreshes::default(),
+            joining: Lanes::default(),
             connector,
             protection: Protection::new(&settings),
             pool: Arc::new(Pool::new(&settings)),
@@ -162,14 +164,31 @@ impl Cluster {
         match timeout(call.time_left(), waiting).await {
             Ok(Ok(connection)) => Ok(connection),
             // One broker that cannot be reached may be replaced by another soon: an error that is worth a retry.
-            Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(format!("{address}: {cause}"))),
+            Ok(Err(NoConnection::ForNow(cause))) => Err(call.connection(self.unreached(address, &cause))),
             Ok(Err(NoConnection::ForGood(error))) => Err(error),
             // Out of time while waiting for another attempt: why there must be one says more.
             Err(_) => match self.pool.failure(address) {
-                Some(cause) => Err(call.connection(format!("{address}: {cause}"))),
+                Some(cause) => Err(call.connection(self.unreached(address, &cause))),
                 None => Err(call.timeout()),
             },
         }
+    }
+
+    /// Whether nothing but the brokers' word speaks for `address`: it has never answered.
+    fn is_hearsay(&self, address: &str) -> bool {
+        !self.settings.bootstrap.iter().any(|known| known == address) && !self.pool.was_reached(address)
+    }
+
+    /// Why `address` was not reached, for people.
+    fn unreached(&self, address: &str, cause: &str) -> String {
+        if !self.is_hearsay(address) {
+            return format!("{address}: {cause}");
+        }
+        let bootstrap = self.settings.bootstrap.join(", ");
+        format!(
+            "{address}: {cause}; the brokers found by way of {bootstrap} give this address for one of them, and it has never \
+             answered: check their advertised.listeners"
+        )
     }
 
     fn link(&self, address: &str, purpose: Purpose, within: Duration) -> Link {
@@ -206,7 +225,11 @@ impl Cluster {
             Ok(Err(error)) if error.is_retriable() => NoConnection::ForNow(error.to_string()),
             Ok(Err(error)) => NoConnection::ForGood(error),
         };
-        tracing::debug!(address, ?purpose, error = ?opened, "no connection");
+        tracing::debug!(address, ?purpose, error = %opened, "no connection");
+        if self.pool.failure(address).is_none() && self.is_hearsay(address) {
+            // Whoever waits for it hears of it only when its time is up.
+            tracing::warn!("no connection to {}", self.unreached(address, &opened.to_string()));
+        }
         Err(opened)
     }
 
@@ -248,35 +271,9 @@ impl Cluster {
         };
     }
 
-    /// Takes the first connection for joining that is not in use, until the result is dropped.
-    pub(super) fn join_lane(self: &Arc<Self>) -> JoinLane {
-        let joining = &mut self.lock().joining;
-        let number = (0..).find(|number| !joining.contains(number)).unwrap_or_default();
-        joining.insert(number);
-        JoinLane { cluster: Arc::clone(self), number }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // Held for short, consistent changes only.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A connection for joining that is in use.
-pub(super) struct JoinLane {
-    cluster: Arc<Cluster>,
-    number: usize,
-}
-
-impl JoinLane {
-    pub(super) fn purpose(&self) -> Purpose {
-        Purpose::Join(self.number)
-    }
-}
-
-impl Drop for JoinLane {
-    fn drop(&mut self) {
-        self.cluster.lock().joining.remove(&self.number);
     }
 }
 

@@ -94,6 +94,10 @@ impl Once<'_> {
             // It may be gone, and another in its place.
             cluster.set_coordinator(group, None);
         }
+        if purpose == Purpose::Group && matches!(result, Err(BrokerError::Timeout { .. })) {
+            // Nothing waits on such a connection: the next heartbeat must not go the same way.
+            connection.close("a request of the group was not answered in time");
+        }
         result
     }
 

@@ -30,6 +30,7 @@ mod delete_records;
 mod fetch;
 mod frame;
 mod groups;
+mod lanes;
 mod leaders;
 mod list_offsets;
 mod membership;

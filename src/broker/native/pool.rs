@@ -1,4 +1,5 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +19,15 @@ pub(super) enum NoConnection {
     ForNow(String),
     /// Another attempt would not help.
     ForGood(BrokerError),
+}
+
+impl fmt::Display for NoConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForNow(cause) => f.write_str(cause),
+            Self::ForGood(error) => error.fmt(f),
+        }
+    }
 }
 
 /// What an attempt to connect comes to.
@@ -40,12 +50,14 @@ pub(super) struct Pool {
 struct State {
     links: HashMap<(String, Purpose), Link>,
     backoffs: Backoffs,
+    /// The addresses that have answered.
+    reached: HashSet<String>,
 }
 
 impl Pool {
     pub(super) fn new(settings: &ConnectionSettings) -> Self {
         let backoffs = Backoffs::new(settings.reconnect_backoff, settings.reconnect_backoff_max);
-        Self { state: Mutex::new(State { links: HashMap::new(), backoffs }) }
+        Self { state: Mutex::new(State { links: HashMap::new(), backoffs, reached: HashSet::new() }) }
     }
 
     /// The open connection for `purpose` that has least to do.
@@ -99,6 +111,11 @@ impl Pool {
         self.lock().backoffs.cause(address).map(str::to_owned)
     }
 
+    /// Whether there was ever a connection to `address`.
+    pub(super) fn was_reached(&self, address: &str) -> bool {
+        self.lock().reached.contains(address)
+    }
+
     /// Orders addresses by when they may be connected to; among equals the order stays.
     pub(super) fn order(&self, addresses: &mut [String]) {
         let (state, now) = (self.lock(), Instant::now());
@@ -109,6 +126,7 @@ impl Pool {
     pub(super) fn retain(&self, keep: impl Fn(&str) -> bool) {
         let mut state = self.lock();
         state.links.retain(|(address, _), _| keep(address));
+        state.reached.retain(|address| keep(address));
         state.backoffs.retain(keep);
     }
 
@@ -117,14 +135,11 @@ impl Pool {
         match result {
             Ok(connection) => {
                 state.backoffs.succeeded(&key.0);
+                state.reached.insert(key.0.clone());
                 state.links.insert(key, Link::Open(Arc::clone(connection)));
             }
             Err(failed) => {
-                let cause = match failed {
-                    NoConnection::ForNow(cause) => cause.clone(),
-                    NoConnection::ForGood(error) => error.to_string(),
-                };
-                state.backoffs.failed(&key.0, cause, Instant::now(), rand::random());
+                state.backoffs.failed(&key.0, failed.to_string(), Instant::now(), rand::random());
                 state.links.remove(&key);
             }
         }

@@ -19,7 +19,8 @@ impl ConsumerMember {
     ) {
         let Some(under_way) = self.under_way.take() else { return };
         let epoch = under_way.heartbeat.member.epoch;
-        let refused = result.as_ref().is_err_and(|error| error.code().is_some());
+        // By the group itself, and so for certain: not by who is not its coordinator (now).
+        let refused = result.as_ref().is_err_and(|error| error.code().is_some_and(|code| !code.is_retriable()));
         if epoch < JOIN {
             // The coordinator has heard it, or knows of no such member.
             self.known &= !(result.is_ok() || refused);

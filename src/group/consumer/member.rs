@@ -5,13 +5,11 @@ use rand::{RngCore, SeedableRng};
 use tokio::time::Instant;
 use uuid::Builder;
 
-use super::holding::{Holding, Step};
+use super::holding::Holding;
 use super::pace::Pace;
 use super::told::{Told, bare};
-use super::verdict::Verdict;
-use crate::broker::{BrokerError, ConsumerHeartbeat, ConsumerHeartbeatAnswer, ErrorCode, MemberIdentity};
+use crate::broker::{BrokerError, ConsumerHeartbeat, ErrorCode, MemberIdentity};
 use crate::group::machine::{Answer, Effect, Input, Machine, Request, Topics};
-use crate::group::message::GroupNotice;
 use crate::group::settings::GroupSettings;
 
 /// The epoch that joins.

@@ -28,6 +28,11 @@ impl Verdict {
             return if unheard || joined { Self::Retry(error.to_string()) } else { Self::Fatal(error.to_string()) };
         };
         let group = &settings.group;
+        // What the code means in general would mislead where it is said what it means here.
+        let said = match error {
+            BrokerError::Response { message: Some(message), .. } => format!("{code}: {message}"),
+            _ => code.to_string(),
+        };
         match code {
             ErrorCode::UNKNOWN_MEMBER_ID => Self::Fenced { forgotten: true },
             // The whole group is gone: its last member had expired.
@@ -40,24 +45,24 @@ impl Verdict {
             )),
             ErrorCode::FENCED_INSTANCE_ID => Self::Fatal(format!(
                 "another consumer has joined group {group} with the instance id {} and taken this one's place: stop one of \
-                 them, or give each an instance id of its own ({error})",
+                 them, or give each an instance id of its own ({said})",
                 settings.instance_id.as_deref().unwrap_or_default(),
             )),
             ErrorCode::UNSUPPORTED_ASSIGNOR => Self::Fatal(format!(
                 "the brokers have no assignor {:?}: name one of theirs (group.consumer.assignors), or leave the choice to \
-                 them ({error})",
+                 them ({said})",
                 settings.server_assignor.as_deref().unwrap_or_default(),
             )),
             ErrorCode::GROUP_ID_NOT_FOUND | ErrorCode::INCONSISTENT_GROUP_PROTOCOL => Self::Fatal(format!(
                 "group id {group} is in use with the other protocol, the classic one: use the protocol classic or auto, \
-                 another group id, or stop the members that it has first ({error})",
+                 another group id, or stop the members that it has first ({said})",
             )),
             ErrorCode::UNSUPPORTED_VERSION => Self::Fatal(format!(
                 "the brokers do not let consumers into group {group} by the protocol of KIP-848: use the protocol classic or \
-                 auto, or switch it on (Kafka 3.7 and later; group.coordinator.rebalance.protocols) ({error})",
+                 auto, or switch it on (Kafka 3.7 and later; group.coordinator.rebalance.protocols) ({said})",
             )),
             ErrorCode::GROUP_MAX_SIZE_REACHED => Self::Fatal(format!(
-                "group {group} is full: stop a member, or raise the brokers' group.consumer.max.size ({error})",
+                "group {group} is full: stop a member, or raise the brokers' group.consumer.max.size ({said})",
             )),
             INVALID_REQUEST => Self::Fatal(format!(
                 "the coordinator of group {group} does not accept this member's heartbeat, which may be for one of its \

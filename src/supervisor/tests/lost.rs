@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::broker::Fact::{self, Committed, Delivered, Ended, Refused, Released, Sent};
-use super::stage::{DRAIN, Stage, orders};
+use super::stage::{DRAIN, LEASE, Stage, orders};
 use crate::broker::ErrorCode;
 use crate::event::Event;
 use crate::group::GroupNotice;
@@ -71,11 +71,12 @@ async fn without_a_lease_nothing_is_delivered_dead_lettered_or_committed_though_
     stage.broker.takes_letters.send_replace(false);
     stage.feed(2, &["invalid"]).await;
     stage.feed(2, &["invalid", "ok"]).await;
-    stage.pass(2).await;
+    stage.pass(LEASE.as_secs() - 2).await;
     stage.feed(1, &["retry 5"]).await;
-    stage.feed(0, &["wait 1", "ok"]).await;
+    stage.feed(0, &["wait 3", "ok"]).await;
     stage.facts(all);
-    stage.lease.end();
+    stage.pass(2).await;
+    assert!(stage.lease.is_over());
     stage.broker.takes_letters.send_replace(true);
     stage.pass(600).await;
     assert_eq!(stage.facts(all), [Ended(orders(0), 0)]);
@@ -95,7 +96,7 @@ async fn a_refused_commit_is_told_to_the_group_and_made_again_only_under_the_nex
     stage.facts(all);
     *stage.broker.refused.lock().unwrap() = Some(ErrorCode::ILLEGAL_GENERATION);
     stage.feed(0, &["ok"]).await;
-    stage.pass(60).await;
+    stage.pass(25).await;
     let told = [Delivered(orders(0), 0), Ended(orders(0), 0), Refused(ErrorCode::ILLEGAL_GENERATION)];
     assert_eq!(stage.facts(all), told);
     *stage.broker.refused.lock().unwrap() = None;
@@ -116,6 +117,17 @@ async fn a_loss_while_the_consumer_stops_does_not_hold_it_up() {
     let finished = stage.finished().await;
     assert!(began.elapsed() < DRAIN, "{:?}", began.elapsed());
     assert_eq!((finished.summary.partitions.len(), finished.summary.committed), (0, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_at_a_stop_is_not_lost_as_well() {
+    let mut stage = Stage::new().await;
+    stage.assign(&[0]).await;
+    stage.loses_upon_leaving.store(true, std::sync::atomic::Ordering::Release);
+    let finished = stage.shutdown().await;
+    assert_eq!((finished.halted, finished.summary.partitions.len()), (None, 1));
+    let lost = stage.events_so_far().into_iter().find(|event| matches!(event, Event::Lost { .. }));
+    assert_eq!(lost, None);
 }
 
 #[tokio::test(start_paused = true)]

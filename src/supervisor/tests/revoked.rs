@@ -62,7 +62,8 @@ async fn dead_letters_are_acknowledged_before_and_those_that_are_not_stay_uncomm
 
     stage.assign(&[0]).await;
     stage.broker.takes_letters.send_replace(false);
-    stage.feed(0, &["ok", "invalid", "invalid"]).await;
+    stage.feed(0, &["ok", "invalid"]).await;
+    stage.feed(0, &["invalid"]).await;
     stage.facts(|_| Some(()));
     stage.revoke(&[0]).await;
     stage.pass(DRAIN.as_secs() + 1).await;

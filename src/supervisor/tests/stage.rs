@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ractor::rpc::CallResult;
@@ -21,6 +21,9 @@ use crate::policy::{DeadLetterTopics, Policies};
 use crate::record::TopicPartition;
 use crate::supervisor::*;
 
+/// How long the lease of a new stage is: longer than any test, unless it waits for the end.
+pub(super) const LEASE: Duration = Duration::from_secs(2 * 3600);
+
 /// How long what is in flight may take to end.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
@@ -29,6 +32,8 @@ pub(super) struct Stage {
     pub(super) broker: Arc<Broker>,
     pub(super) supervisor: ActorRef<SupervisorMessage>,
     pub(super) lease: Arc<Lease>,
+    /// See [`Script`].
+    pub(super) loses_upon_leaving: Arc<AtomicBool>,
     pub(super) events: EventStream,
     pub(super) ended: watch::Receiver<Option<Finished>>,
     _planes: Planes,
@@ -172,11 +177,17 @@ impl Stage {
         let events = events.subscribe();
         let (supervisor, _) = Actor::spawn(None, supervisor, actors).await.unwrap();
         // Before the broker answers, upon which the real group actor would be started.
-        let (group, _) = Actor::spawn(None, Script(Arc::clone(&broker)), ()).await.unwrap();
+        let loses_upon_leaving = Arc::new(AtomicBool::new(false));
+        let script = Script {
+            broker: Arc::clone(&broker),
+            supervisor: supervisor.clone(),
+            loses_upon_leaving: Arc::clone(&loses_upon_leaving),
+        };
+        let (group, _) = Actor::spawn(None, script, ()).await.unwrap();
         let scripted = |reply| SupervisorMessage::Scripted(group, reply);
         let Ok(CallResult::Success(lease)) = supervisor.call(scripted, None).await else { panic!("no lease") };
-        lease.extend(Instant::now() + Duration::from_secs(24 * 3600));
-        let stage = Self { broker, supervisor, lease, events, ended, _planes: planes };
+        lease.extend(Instant::now() + LEASE);
+        let stage = Self { broker, supervisor, lease, loses_upon_leaving, events, ended, _planes: planes };
         stage.broker.answers.send_replace(true);
         stage.identity(1);
         stage.settle().await;
@@ -257,7 +268,12 @@ impl Stage {
 }
 
 /// Plays the group actor: notes what it is told.
-struct Script(Arc<Broker>);
+struct Script {
+    broker: Arc<Broker>,
+    supervisor: ActorRef<SupervisorMessage>,
+    /// Whether it says upon leaving that what was owned is lost, as members of the classic protocol do.
+    loses_upon_leaving: Arc<AtomicBool>,
+}
 
 #[cfg_attr(feature = "async-trait", ractor::async_trait)]
 impl Actor for Script {
@@ -277,11 +293,15 @@ impl Actor for Script {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             GroupMessage::Released(partitions) => {
-                partitions.into_iter().for_each(|partition| self.0.note(Fact::Released(partition)));
+                partitions.into_iter().for_each(|partition| self.broker.note(Fact::Released(partition)));
             }
-            GroupMessage::CommitRefused(code) => self.0.note(Fact::Refused(code)),
+            GroupMessage::CommitRefused(code) => self.broker.note(Fact::Refused(code)),
             GroupMessage::Leave(reply) => {
-                self.0.note(Fact::Left);
+                self.broker.note(Fact::Left);
+                if self.loses_upon_leaving.load(Ordering::Acquire) {
+                    let lost = GroupNotice::Lost { partitions: vec![orders(0)], reason: "it leaves".to_owned() };
+                    self.supervisor.cast(SupervisorMessage::Group(lost)).unwrap();
+                }
                 reply.send(()).unwrap();
             }
             other => panic!("the supervisor does not say {other:?}"),

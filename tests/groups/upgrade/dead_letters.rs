@@ -76,7 +76,6 @@ async fn new_dead_letters_have_the_headers_of_version_1() {
             ..ProducerRecord::to("orders.dlq")
         };
         let written = Letter::of(&record);
-        println!("{name} {}", serde_json::to_string_pretty(&written).unwrap());
-        assert_eq!(written.names(), Letter::load(name).names(), "{}", serde_json::to_string_pretty(&written).unwrap());
+        assert_eq!(written.names(), Letter::load(name).names(), "{name}: {}", serde_json::to_string(&written).unwrap());
     }
 }

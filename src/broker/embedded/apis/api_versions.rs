@@ -13,11 +13,12 @@ use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use super::super::api::Api;
 use super::super::core::Call;
 use super::super::shape::{Kind, Shape, since};
+use super::super::state::State;
 use super::OK;
 
 pub(in super::super) static SHAPE: Shape = Shape { flexible: 3, fields: &[since(3, Kind::Text), since(3, Kind::Text)] };
 
-pub(in super::super) fn handle(call: &Call<'_>, request: &ApiVersionsRequest) -> ApiVersionsResponse {
+pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &ApiVersionsRequest) -> ApiVersionsResponse {
     let code = if !Api::ApiVersions.versions().contains(&call.version) {
         ResponseError::UnsupportedVersion.code()
     } else if call.version >= 3
@@ -27,7 +28,8 @@ pub(in super::super) fn handle(call: &Call<'_>, request: &ApiVersionsRequest) ->
     } else {
         OK
     };
-    let apis = Api::ALL.iter().map(|api| {
+    let served = Api::ALL.iter().filter(|api| !state.settings.absent.contains(api));
+    let apis = served.map(|api| {
         let versions = api.versions();
         ApiVersion::default()
             .with_api_key(api.key())

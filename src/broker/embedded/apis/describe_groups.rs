@@ -1,7 +1,8 @@
 //! DescribeGroups, versions 0 to 6.
 //!
 //! - 1: throttle time. 3: authorized operations. 4: static members. 5: flexible.
-//! - 6: a group that does not exist is an error with a text; before, it is described as `Dead`.
+//! - 6: a group that does not exist is an error with a text; before, it is described as `Dead`. So is one whose members
+//!   speak the protocol of KIP-848, for which there is ConsumerGroupDescribe.
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
@@ -18,7 +19,7 @@ pub(in super::super) static SHAPE: Shape =
     Shape { flexible: 5, fields: &[always(Kind::List(&Kind::Text)), since(3, Kind::Fixed(1))] };
 
 /// All operations that a group knows: read, delete, describe, and describe and alter its configuration.
-const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
+pub(super) const GROUP_OPERATIONS: i32 = 0b1101_0100_1000;
 
 pub(in super::super) fn handle(
     state: &State,
@@ -34,11 +35,14 @@ pub(in super::super) fn handle(
         match (call.errors.whole(), found) {
             (Some(code), _) => group.with_error_code(code),
             (None, Some(Members::Classic(classic))) => describe(group, classic, call.version),
-            (None, None) if call.version >= 6 => group
-                .with_error_code(ResponseError::GroupIdNotFound.code())
-                .with_error_message(Some(text(format!("Group {} not found.", &**id))))
-                .with_group_state(text("Dead")),
-            (None, None) => group.with_group_state(text("Dead")),
+            (None, other) if call.version >= 6 => {
+                let why = if other.is_some() { "is not a classic group" } else { "not found" };
+                group
+                    .with_error_code(ResponseError::GroupIdNotFound.code())
+                    .with_error_message(Some(text(format!("Group {} {why}.", &**id))))
+                    .with_group_state(text("Dead"))
+            }
+            (None, _) => group.with_group_state(text("Dead")),
         }
     });
     DescribeGroupsResponse::default().with_groups(groups.collect())

@@ -4,6 +4,8 @@ pub(super) mod add_offsets_to_txn;
 pub(super) mod add_partitions_to_txn;
 pub(super) mod alter_configs;
 pub(super) mod api_versions;
+pub(super) mod consumer_group_describe;
+pub(super) mod consumer_group_heartbeat;
 pub(super) mod create_partitions;
 pub(super) mod create_topics;
 pub(super) mod delete_groups;

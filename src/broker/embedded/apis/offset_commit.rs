@@ -12,6 +12,7 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::messages::offset_commit_request::OffsetCommitRequestPartition;
 use kafka_protocol::messages::offset_commit_response::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use kafka_protocol::messages::{OffsetCommitRequest, OffsetCommitResponse};
+use uuid::Uuid;
 
 use super::super::core::Call;
 use super::super::groups::Committed;
@@ -53,7 +54,12 @@ pub(in super::super) fn handle(
         instance_id: request.group_instance_id.as_deref(),
         generation: request.generation_id_or_member_epoch,
     };
-    let refused = state.groups.check_commit(call.now.elapsed, &request.group_id, claimed, Some(call.version));
+    let partitions = request.topics.iter().flat_map(|topic| {
+        let id = id_of(state, &topic.name);
+        topic.partitions.iter().map(move |partition| (id, partition.partition_index))
+    });
+    let (now, partitions) = (call.now.elapsed, partitions.collect::<Vec<_>>());
+    let refused = state.groups.check_commit(now, &request.group_id, claimed, Some(call.version), &partitions);
     let fenced = refused.err().map(|error| error.code());
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| {
@@ -84,6 +90,11 @@ fn commit(state: &mut State, group: &str, topic: &str, partition: &OffsetCommitR
         }
         Err(code) => code,
     }
+}
+
+/// The id of a topic; none where there is no such topic, which nobody was assigned then.
+pub(super) fn id_of(state: &State, topic: &str) -> Uuid {
+    state.topics.get(topic).map_or_else(Uuid::nil, |topic| topic.id)
 }
 
 /// Checks what is to be committed for a partition, and returns its topic's name.

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 
 use kafka_protocol::ResponseError;
+use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use kafka_protocol::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
@@ -69,6 +70,10 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &OffsetF
             .topics
             .as_ref()
             .map(|topics| topics.iter().map(|topic| (topic.name.clone(), topic.partition_indexes.clone())).collect());
+        let refused = call.errors.whole().or_else(|| check(state, group).err().map(|error| error.code()));
+        if let Some(code) = refused {
+            return OffsetFetchResponseGroup::default().with_group_id(group.group_id.clone()).with_error_code(code);
+        }
         let found = find(state, call, &group.group_id, asked, request.require_stable);
         let topics = found.into_iter().map(|(name, partitions)| {
             let partitions = partitions.into_iter().map(|(index, found)| {
@@ -85,9 +90,21 @@ pub(in super::super) fn handle(state: &State, call: &Call<'_>, request: &OffsetF
         OffsetFetchResponseGroup::default()
             .with_group_id(group.group_id.clone())
             .with_topics(topics.collect())
-            .with_error_code(call.errors.whole().unwrap_or(OK))
+            .with_error_code(OK)
     });
     OffsetFetchResponse::default().with_groups(groups.collect())
+}
+
+/// Whether a group lets who asks read its offsets. Who does not say who it is may, as administrators do.
+fn check(state: &State, asked: &OffsetFetchRequestGroup) -> Result<(), ResponseError> {
+    let group = state.groups.get(&asked.group_id);
+    match (&asked.member_id, group) {
+        (None, _) if asked.member_epoch < 0 => Ok(()),
+        (member_id, Some(group)) => {
+            group.members.check_fetch(member_id.as_deref().unwrap_or_default(), asked.member_epoch)
+        }
+        (_, None) => Ok(()),
+    }
 }
 
 /// What is committed for the partitions asked for, or for all where none are named.

@@ -117,7 +117,11 @@ pub(in super::super) fn touched(body: &Body, state: &State) -> Vec<(Arc<str>, Op
             let topics = request.resources.iter().filter(|resource| resource.resource_type == 2);
             all.extend(topics.map(|resource| (Arc::from(&*resource.resource_name), None)));
         }
+        Body::ConsumerGroupHeartbeat(request) => {
+            all.extend(request.subscribed_topic_names.iter().flatten().map(|name| (named(name, Uuid::nil()), None)));
+        }
         Body::FindCoordinator(_)
+        | Body::ConsumerGroupDescribe(_)
         | Body::JoinGroup(_)
         | Body::SyncGroup(_)
         | Body::Heartbeat(_)

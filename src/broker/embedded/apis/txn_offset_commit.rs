@@ -18,7 +18,7 @@ use super::super::shape::{Kind, Shape, always, since};
 use super::super::state::State;
 use super::super::transactions::Claim;
 use super::OK;
-use super::offset_commit::check;
+use super::offset_commit::{check, id_of};
 
 pub(in super::super) static SHAPE: Shape = Shape {
     flexible: 3,
@@ -56,9 +56,13 @@ pub(in super::super) fn handle(
         instance_id: request.group_instance_id.as_deref(),
         generation: request.generation_id,
     };
-    let now = call.now.elapsed;
+    let partitions = request.topics.iter().flat_map(|topic| {
+        let id = id_of(state, &topic.name);
+        topic.partitions.iter().map(move |partition| (id, partition.partition_index))
+    });
+    let (now, partitions) = (call.now.elapsed, partitions.collect::<Vec<_>>());
     let allowed = state.transactions.is_ongoing(claim);
-    let allowed = allowed.and_then(|()| state.groups.check_commit(now, &request.group_id, claimed, None));
+    let allowed = allowed.and_then(|()| state.groups.check_commit(now, &request.group_id, claimed, None, &partitions));
     let refused = allowed.err().map(|error| error.code());
     let topics = request.topics.iter().map(|topic| {
         let partitions = topic.partitions.iter().map(|partition| {

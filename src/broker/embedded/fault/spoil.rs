@@ -186,6 +186,7 @@ fn first_array(api: Api, version: i16) -> Option<usize> {
         | Api::IncrementalAlterConfigs
         | Api::AddPartitionsToTxn
         | Api::TxnOffsetCommit
+        | Api::ConsumerGroupDescribe
         | Api::DescribeTopicPartitions => Some(4),
         Api::InitProducerId
         | Api::DescribeCluster
@@ -194,7 +195,8 @@ fn first_array(api: Api, version: i16) -> Option<usize> {
         | Api::Heartbeat
         // Texts of any length come before their arrays.
         | Api::JoinGroup
-        | Api::SyncGroup => None,
+        | Api::SyncGroup
+        | Api::ConsumerGroupHeartbeat => None,
     }
 }
 
@@ -220,6 +222,6 @@ throttled! {
     DeleteRecordsResponse, DeleteTopicsResponse, DescribeClusterResponse, DescribeConfigsResponse,
     DescribeGroupsResponse, DescribeTopicPartitionsResponse, FetchResponse, FindCoordinatorResponse,
     IncrementalAlterConfigsResponse, InitProducerIdResponse, ListGroupsResponse, ListOffsetsResponse, MetadataResponse,
-    HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, OffsetCommitResponse, OffsetDeleteResponse,
+    ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse, HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, OffsetCommitResponse, OffsetDeleteResponse,
     OffsetFetchResponse, OffsetForLeaderEpochResponse, ProduceResponse, SyncGroupResponse,
 }

@@ -1,6 +1,8 @@
 //! Consumer groups: their committed offsets, and their members, by either protocol. The one broker coordinates all.
 
 pub(crate) mod classic;
+pub(crate) mod consumer;
+mod members;
 mod offsets;
 mod settings;
 
@@ -10,9 +12,15 @@ use std::time::Duration;
 
 pub(crate) use classic::Classic;
 use classic::{Claimed, Join, Joined, NotJoined, Synced, Turn};
+use consumer::{Beat, Beaten, Consumer};
 use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
 use offsets::Pending;
+use uuid::Uuid;
+
+use super::state::Refused;
+use super::topics::Topics;
+pub(crate) use members::Members;
 pub(crate) use offsets::{Committed, Offsets};
 pub(crate) use settings::GroupSettings;
 
@@ -52,18 +60,6 @@ pub(crate) struct Group {
     pub(crate) members: Members,
 }
 
-/// The members of a group, by the protocol that they speak. A group without members takes up either.
-#[derive(Debug)]
-pub(crate) enum Members {
-    Classic(Classic),
-}
-
-impl Default for Members {
-    fn default() -> Self {
-        Self::Classic(Classic::default())
-    }
-}
-
 impl Groups {
     pub(crate) fn new(settings: GroupSettings) -> Self {
         Self { settings, ..Self::default() }
@@ -91,10 +87,7 @@ impl Groups {
 
     /// When something happens without a request, at the earliest.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
-        let deadlines = self.by_id.values().filter_map(|group| match &group.members {
-            Members::Classic(classic) => classic.next_deadline(),
-        });
-        deadlines.min()
+        self.by_id.values().filter_map(|group| group.members.next_deadline()).min()
     }
 
     /// Lets what is due happen: sessions end, rebalances are completed.
@@ -103,6 +96,7 @@ impl Groups {
         for group in by_id.values_mut() {
             match &mut group.members {
                 Members::Classic(classic) => classic.advance(&mut Turn { now, settings, answers }),
+                Members::Consumer(consumer) => consumer.advance(now),
             }
         }
     }
@@ -115,12 +109,17 @@ impl Groups {
         } else if !self.by_id.contains_key(id) && !join.member_id.is_empty() {
             ResponseError::UnknownMemberId
         } else {
-            let group = self.by_id.entry(id.to_owned()).or_default();
-            match &mut group.members {
+            let members = &mut self.by_id.entry(id.to_owned()).or_default().members;
+            if matches!(members, Members::Consumer(_)) && members.is_empty() && join.member_id.is_empty() {
+                *members = Members::default();
+            }
+            match members {
                 Members::Classic(classic) => {
                     let mut turn = Turn { now, settings: &self.settings, answers: &mut self.answers };
                     return classic.join(&mut turn, join);
                 }
+                Members::Consumer(consumer) if consumer.is_empty() => ResponseError::UnknownMemberId,
+                Members::Consumer(_) => ResponseError::InconsistentGroupProtocol,
             }
         };
         self.answers.push((join.ticket, Answer::Join(Err(NotJoined { error, member_id: join.member_id }))));
@@ -136,7 +135,7 @@ impl Groups {
         let Self { settings, by_id, answers, .. } = self;
         match by_id.get_mut(id).map(|group| &mut group.members) {
             Some(Members::Classic(classic)) => Ok(act(classic, &mut Turn { now, settings, answers })),
-            None => Err(ResponseError::UnknownMemberId),
+            Some(Members::Consumer(_)) | None => Err(ResponseError::UnknownMemberId),
         }
     }
 
@@ -148,12 +147,41 @@ impl Groups {
         member_id: &str,
         instance_id: Option<&str>,
     ) -> Result<(), ResponseError> {
+        if let Some(Members::Consumer(consumer)) = self.by_id.get_mut(id).map(|group| &mut group.members) {
+            return consumer.leave(member_id, instance_id);
+        }
         self.with_classic(now, id, |classic, turn| classic.leave(turn, member_id, instance_id))?
     }
 
     /// Ends the session of a member at once; false where there is no such member.
     pub(crate) fn expire(&mut self, now: Duration, id: &str, member_id: &str) -> bool {
+        if let Some(Members::Consumer(consumer)) = self.by_id.get_mut(id).map(|group| &mut group.members) {
+            return consumer.expire(member_id);
+        }
         self.with_classic(now, id, |classic, turn| classic.expire(turn, member_id)).unwrap_or(false)
+    }
+
+    /// Takes a heartbeat by the protocol of KIP-848. A group with classic members is none for it.
+    pub(crate) fn consumer_heartbeat(
+        &mut self,
+        now: Duration,
+        topics: &Topics,
+        id: &str,
+        beat: Beat,
+    ) -> Result<Beaten, Refused> {
+        if beat.is_join() {
+            let members = &mut self.by_id.entry(id.to_owned()).or_default().members;
+            if matches!(members, Members::Classic(_)) && members.is_empty() {
+                *members = Members::Consumer(Consumer::default());
+            }
+        }
+        match self.by_id.get_mut(id).map(|group| &mut group.members) {
+            Some(Members::Consumer(consumer)) => consumer.heartbeat(now, &self.settings, topics, beat),
+            found => {
+                let why = if found.is_some() { "is not a consumer group" } else { "not found" };
+                Err(Refused::new(ResponseError::GroupIdNotFound, format!("Group {id} {why}.")))
+            }
+        }
     }
 
     /// Answers a request that never came to a group.
@@ -161,7 +189,7 @@ impl Groups {
         self.answers.push((ticket, answer));
     }
 
-    /// Whether a group takes commits from whoever claims to be its member. `version` is that of OffsetCommit; `None`
+    /// Whether a group takes a commit for partitions from whoever claims to be its member. `version` is that of OffsetCommit; `None`
     /// stands for a commit within a transaction.
     pub(crate) fn check_commit(
         &mut self,
@@ -169,9 +197,10 @@ impl Groups {
         id: &str,
         claimed: Claimed<'_>,
         version: Option<i16>,
+        partitions: &[(Uuid, i32)],
     ) -> Result<(), ResponseError> {
         match self.by_id.get_mut(id).map(|group| &mut group.members) {
-            Some(Members::Classic(classic)) => classic.check_commit(now, claimed, version.is_none()),
+            Some(members) => members.check_commit(now, claimed, version, partitions),
             // The group comes into being with the commit.
             None if claimed.generation < 0 => Ok(()),
             None if version.is_some_and(|version| version >= 9) => Err(ResponseError::GroupIdNotFound),
@@ -241,49 +270,6 @@ impl Groups {
         }
         for pending in self.pending.values_mut() {
             pending.retain(|one| &*one.topic != topic);
-        }
-    }
-}
-
-impl Members {
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Classic(classic) => classic.is_empty(),
-        }
-    }
-
-    /// Whether a member is known to subscribe to a topic.
-    pub(crate) fn is_subscribed(&self, topic: &str) -> bool {
-        match self {
-            Self::Classic(classic) => classic.is_subscribed(topic),
-        }
-    }
-
-    /// Whether offsets may be deleted at all.
-    pub(crate) fn check_delete(&self) -> Result<(), ResponseError> {
-        match self {
-            Self::Classic(classic) => classic.check_delete(),
-        }
-    }
-
-    /// The state, as Kafka calls it.
-    pub(crate) fn state(&self) -> &'static str {
-        match self {
-            Self::Classic(classic) => classic.state(),
-        }
-    }
-
-    /// What the members use the group for; empty where there never were any.
-    pub(crate) fn protocol_type(&self) -> StrBytes {
-        match self {
-            Self::Classic(classic) => classic.protocol_type().clone(),
-        }
-    }
-
-    /// The type, as Kafka calls it.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Classic(_) => "classic",
         }
     }
 }

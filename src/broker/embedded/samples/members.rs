@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use kafka_protocol::messages as m;
 use kafka_protocol::messages::*;
+use uuid::Uuid;
 
 use super::super::api::Api;
-use super::requests::{MEMBER, frame, group, s};
+use super::requests::{MEMBER, frame, group, s, topic};
 
 /// A join; static from the first version on that has static members: they are not told their id first.
 pub(super) fn join(version: i16) -> Bytes {
@@ -60,4 +61,20 @@ pub(super) fn leave(version: i16) -> Bytes {
         request.member_id = s(MEMBER);
     }
     frame(Api::LeaveGroup, version, &request)
+}
+
+/// A heartbeat by the protocol of KIP-848, of a member that has joined.
+pub(super) fn consumer_heartbeat(version: i16, topic_id: Uuid) -> Bytes {
+    use m::consumer_group_heartbeat_request::*;
+    let owned = TopicPartitions::default().with_topic_id(topic_id).with_partitions(vec![0]);
+    let request = ConsumerGroupHeartbeatRequest::default()
+        .with_group_id(group())
+        .with_member_id(s(MEMBER))
+        .with_member_epoch(2)
+        .with_rack_id(Some(s("rack")))
+        .with_rebalance_timeout_ms(30_000)
+        .with_subscribed_topic_names(Some(vec![topic("orders")]))
+        .with_server_assignor(Some(s("uniform")))
+        .with_topic_partitions(Some(vec![owned]));
+    frame(Api::ConsumerGroupHeartbeat, version, &request)
 }

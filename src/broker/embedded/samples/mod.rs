@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::core::{Core, Now};
 use super::groups::classic::Join;
+use super::groups::consumer::{Beat, Partitions};
 use super::groups::{Answer, Client, GroupSettings};
 use super::state::{Creation, Settings, State};
 use super::transactions::Claim;
@@ -46,6 +47,23 @@ pub(super) fn join_group(core: &mut Core) {
     assert!(matches!(groups.take_answers()[..], [(_, Answer::Join(Ok(_)))]));
 }
 
+/// Lets the member that samples are about join by the protocol of KIP-848.
+pub(super) fn join_consumer_group(core: &mut Core) {
+    let beat = Beat {
+        member_id: StrBytes::from_static_str(MEMBER),
+        epoch: 0,
+        instance_id: None,
+        rack: None,
+        client: Client::default(),
+        rebalance_timeout: Some(Duration::from_secs(10)),
+        topics: Some([StrBytes::from_static_str("orders")].into()),
+        assignor: None,
+        owned: Some(Partitions::new()),
+    };
+    let State { groups, topics, .. } = &mut core.state;
+    assert_eq!(groups.consumer_heartbeat(NOW.elapsed, topics, "fulfilment", beat).unwrap().epoch, 2);
+}
+
 /// A core with the topic `orders`, and the topic's id.
 pub(super) fn core() -> (Core, Uuid) {
     let settings = Settings {
@@ -55,6 +73,7 @@ pub(super) fn core() -> (Core, Uuid) {
         auto_create_topics: false,
         fetch_sessions: 10,
         groups: GroupSettings::default(),
+        absent: Vec::new(),
     };
     let mut state = State::new(settings, 1);
     let creation = Creation { name: "orders".into(), partitions: 2, replication: 1, configs: Vec::new() };

@@ -137,6 +137,10 @@ pub(in super::super) fn sample(api: Api, version: i16, topic_id: Uuid) -> Bytes 
         Api::SyncGroup => members::sync(version),
         Api::Heartbeat => members::heartbeat(version),
         Api::LeaveGroup => members::leave(version),
+        Api::ConsumerGroupHeartbeat => members::consumer_heartbeat(version, topic_id),
+        Api::ConsumerGroupDescribe => {
+            frame(api, version, &ConsumerGroupDescribeRequest::default().with_group_ids(vec![group()]))
+        }
         Api::OffsetDelete => {
             use m::offset_delete_request::*;
             let partition = OffsetDeleteRequestPartition::default();

@@ -29,7 +29,7 @@ impl Membership for Native {
         &self,
         heartbeat: ConsumerHeartbeat,
     ) -> BoxFuture<Result<ConsumerHeartbeatAnswer, BrokerError>> {
-        let call = self.call(modern::doing(&heartbeat));
+        let call = self.heartbeat_call(modern::doing(&heartbeat));
         self.run(call, |cluster, call| async move {
             let group = heartbeat.group.clone();
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
@@ -41,7 +41,7 @@ impl Membership for Native {
         let within = self.cluster.settings.request_timeout.saturating_add(join.rebalance_timeout);
         let call = Call::new(format!("joining group {}", join.group), within);
         self.run(call, |cluster, call| async move {
-            let (lane, group) = (cluster.join_lane(), join.group.clone());
+            let (lane, group) = (cluster.joining.take(), join.group.clone());
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
             classic::join(&once, join).await
         })
@@ -50,14 +50,14 @@ impl Membership for Native {
     fn sync(&self, sync: SyncGroup) -> BoxFuture<Result<Bytes, BrokerError>> {
         let call = self.call(format!("asking for the assignment in group {}", sync.group));
         self.run(call, |cluster, call| async move {
-            let (lane, group) = (cluster.join_lane(), sync.group.clone());
+            let (lane, group) = (cluster.joining.take(), sync.group.clone());
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
             classic::sync(&once, sync).await
         })
     }
 
     fn heartbeat(&self, group: String, member: MemberIdentity) -> BoxFuture<Result<(), BrokerError>> {
-        let call = self.call(format!("sending a heartbeat for group {group}"));
+        let call = self.heartbeat_call(format!("sending a heartbeat for group {group}"));
         self.run(call, |cluster, call| async move {
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
             classic::heartbeat(&once, member).await
@@ -70,6 +70,13 @@ impl Membership for Native {
             let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Group };
             classic::leave(&once, member, &reason).await
         })
+    }
+}
+
+impl Native {
+    fn heartbeat_call(&self, doing: String) -> Call {
+        let settings = &self.cluster.settings;
+        Call::new(doing, settings.heartbeat_timeout.min(settings.request_timeout))
     }
 }
 

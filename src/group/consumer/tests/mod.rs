@@ -1,3 +1,7 @@
 mod coordinator;
+mod losses;
+mod node;
 mod scenarios;
+mod script;
 mod simulation;
+mod world;

@@ -8,6 +8,8 @@ mod member;
 mod rebalance;
 mod subscription;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -41,6 +41,7 @@ fn builder(job: &Job, plane: Plane) -> ConsumerBuilder {
     let dead = job.dead.clone();
     let short = Backoff::fixed(Duration::from_millis(10));
     Consumer::builder(job.group.as_str())
+        .assignment(bezoar::consumer::Assignment::Manual)
         .bootstrap(&job.bootstrap)
         .plane(plane)
         .policies(Policies::default().with(Category::Transient, |policy| policy.backoff(short)))
