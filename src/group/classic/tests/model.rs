@@ -75,7 +75,7 @@ proptest! {
         seed: u64,
         acts in prop::collection::vec((act(), prop_oneof![1..800u64, 800..20_000u64]), 1..25),
     ) {
-        let eager = if seed % 2 == 0 { Assignor::Range } else { Assignor::RoundRobin };
+        let eager = if seed.is_multiple_of(2) { Assignor::Range } else { Assignor::RoundRobin };
         live(if cooperative { Assignor::CooperativeSticky } else { eager }, statics, seed, &acts);
     }
 }
