@@ -151,6 +151,8 @@ impl DeadLetterActor {
                 }
                 runs.into_iter().for_each(|run| run.settle(&state.offsets));
             }
+            // They go first again, once the lease is renewed; or are dropped.
+            Outcome::Withheld => jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job)),
             Outcome::Refused { partition, error, verdict } => {
                 let jobs = self.refused(queue, partition, jobs, &error, verdict);
                 jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job));

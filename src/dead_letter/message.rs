@@ -92,4 +92,6 @@ pub(crate) enum Outcome {
         error: BrokerError,
         verdict: PublishVerdict,
     },
+    /// Nothing was sent: the lease of the member ended, or the partition was lost, since the batch was taken.
+    Withheld,
 }

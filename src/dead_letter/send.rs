@@ -39,7 +39,8 @@ impl Publisher {
             Err(BrokerError::Malformed { doing, cause: format!("the adapter panicked: {}", report.message) })
         });
         let error = match produced {
-            Ok((partition, offsets)) => return Outcome::Acknowledged { partition, offsets },
+            Ok(Some((partition, offsets))) => return Outcome::Acknowledged { partition, offsets },
+            Ok(None) => return Outcome::Withheld,
             Err(error) => error,
         };
         let partition = self.partition(target);
@@ -92,7 +93,12 @@ impl Publisher {
         TopicPartition::new(target.topic.as_str(), target.source_partition % partitions.max(1))
     }
 
-    async fn produce(&self, target: &Target, jobs: &[Box<Job>]) -> Result<(TopicPartition, Vec<i64>), BrokerError> {
+    /// Where the batch is, and its offsets; `None` where the records are not this consumer's any more.
+    async fn produce(
+        &self,
+        target: &Target,
+        jobs: &[Box<Job>],
+    ) -> Result<Option<(TopicPartition, Vec<i64>)>, BrokerError> {
         let source = jobs.first().map_or("", |job| job.context.source.partition.topic());
         let partitions = self.keeper.partitions(source, &target.topic).await.map_err(|error| match error {
             DeadLetterTopicError::Broker(error) => error,
@@ -108,11 +114,15 @@ impl Publisher {
         let topic = partition.shared_topic();
         let encode = |job: &Job| job.original().encode(&job.context, &self.format, job.rung, Arc::clone(&topic));
         let records = jobs.iter().map(|job| encode(job)).collect();
+        // Backtraces, the look at the topic and the encoding have taken their time, in which a lease can end.
+        if jobs.iter().any(|job| !job.ownership.is_ours()) {
+            return Ok(None);
+        }
         let offsets = self.produce.produce(partition.clone(), records).await?;
         if offsets.len() != jobs.len() {
             let cause = format!("{} offsets for {} records", offsets.len(), jobs.len());
             return Err(BrokerError::Malformed { doing: format!("publishing dead letters to {partition}"), cause });
         }
-        Ok((partition, offsets))
+        Ok(Some((partition, offsets)))
     }
 }
