@@ -10,6 +10,9 @@
 //! Joining gives up first what is to be given up: everything with an eager assignor, with a cooperative one only what is not
 //! subscribed to any more. Heartbeats go on from the first join to the last, also beside a join or sync under way, since an
 //! answer to those may take as long as the slowest member.
+//!
+//! A static member that comes back is given what it had without a rebalance; that it wants other topics than before is heard at
+//! the next one. So it is with all clients, since the coordinator has it so.
 
 mod heartbeats;
 mod joining;

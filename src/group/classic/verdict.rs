@@ -25,7 +25,8 @@ pub(super) fn verdict(settings: &GroupSettings, error: &BrokerError) -> Verdict 
     match error.code() {
         Some(ErrorCode::REBALANCE_IN_PROGRESS) => Verdict::Rebalance,
         Some(ErrorCode::ILLEGAL_GENERATION) => Verdict::Passed,
-        Some(ErrorCode::UNKNOWN_MEMBER_ID) => Verdict::Unknown,
+        // A group that is gone knows nobody.
+        Some(ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::GROUP_ID_NOT_FOUND) => Verdict::Unknown,
         Some(code) => match remedy(settings, code).map(|remedy| format!("{error}; {remedy}")) {
             Some(text) if code == ErrorCode::FENCED_INSTANCE_ID => Verdict::Fenced(text),
             Some(text) => Verdict::Fatal(text),
@@ -106,5 +107,6 @@ mod tests {
         assert_eq!(of(ErrorCode::ILLEGAL_GENERATION), Verdict::Passed);
         assert!(matches!(of(ErrorCode::FENCED_INSTANCE_ID), Verdict::Fenced(_)));
         assert_eq!(of(ErrorCode::UNKNOWN_MEMBER_ID), Verdict::Unknown);
+        assert_eq!(of(ErrorCode::GROUP_ID_NOT_FOUND), Verdict::Unknown);
     }
 }

@@ -178,6 +178,7 @@ impl Coordinator {
         self.generation += 1;
         let Some(first) = self.members.iter().find(|(_, member)| member.joining.is_some()) else {
             self.state = if self.members.is_empty() { State::Empty } else { State::Stable };
+            self.write();
             return self.prepare_if_any(now);
         };
         if self.members.get(&self.leader).is_none_or(|leader| leader.joining.is_none()) {
