@@ -4,6 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use bezoar::broker::Feed;
+use bezoar::consumer::GroupProtocol;
 use bezoar::record::{RecordBatch, TopicPartition};
 use bezoar::{Consumer, Decoder};
 use tokio::runtime::Runtime;
@@ -65,7 +66,7 @@ impl Run<'_> {
             counter.fetch_add(1, Ordering::Relaxed);
             Worker { work: work.clone(), left, done: done.clone() }
         };
-        let builder = Consumer::builder("bench").ports(memory.ports()).assignment(bezoar::consumer::Assignment::Manual);
+        let builder = Consumer::builder("bench").ports(memory.ports()).group_protocol(GroupProtocol::Consumer);
         let consumer = self.control.block_on(builder.topic(TOPIC, decoder, factory).start()).expect("it starts");
         while made.load(Ordering::Relaxed) < self.inputs.len() {
             std::thread::sleep(Duration::from_millis(1));

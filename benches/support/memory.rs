@@ -1,10 +1,13 @@
+#[path = "membership.rs"]
+mod membership;
+
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::{Arc, Mutex};
 
 use bezoar::broker::{
-    Admin, BoxFuture, BrokerError, CommittedOffset, Feed, NewTopic, OffsetSpec, OffsetStore, Ports, Produce, Source,
-    TopicMetadata,
+    Admin, BoxFuture, BrokerError, CommittedOffset, Feed, MemberIdentity, NewTopic, OffsetSpec, OffsetStore, Ports,
+    Produce, Source, TopicMetadata,
 };
 use bezoar::record::{ProducerRecord, TopicPartition};
 use tokio::sync::watch;
@@ -36,7 +39,7 @@ impl Memory {
             source: self.clone(),
             produce: self.clone(),
             offsets: self.clone(),
-            membership: None,
+            membership: Some(Arc::new(membership::Alone { partitions: self.partitions })),
         }
     }
 
@@ -66,7 +69,7 @@ impl Admin for Memory {
         done(
             names
                 .into_iter()
-                .map(|name| Some(TopicMetadata { name, id: None, partitions, operations: None }))
+                .map(|name| Some(TopicMetadata { name, id: Some(membership::TOPIC_ID), partitions, operations: None }))
                 .collect(),
         )
     }
@@ -128,6 +131,15 @@ impl OffsetStore for Memory {
         let offsets = offsets.into_iter().map(|committed| (committed.partition.clone(), committed));
         self.committed.lock().unwrap().extend(offsets);
         done(results)
+    }
+
+    fn commit_as(
+        &self,
+        group: String,
+        _: MemberIdentity,
+        offsets: Vec<CommittedOffset>,
+    ) -> BoxFuture<Result<Vec<Result<(), BrokerError>>, BrokerError>> {
+        self.commit(group, offsets)
     }
 
     fn group_exists(&self, _: String) -> BoxFuture<Result<bool, BrokerError>> {
