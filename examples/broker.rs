@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         broker.bootstrap()
     );
     std::io::stdout().flush()?;
-    tokio::signal::ctrl_c().await?;
+    bezoar::shutdown_signal().await;
     broker.shutdown().await;
     Ok(())
 }

@@ -68,7 +68,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let signal = async {
         tokio::select! {
             () = caught_up => println!("all orders settled"),
-            _ = tokio::signal::ctrl_c() => println!("interrupted"),
+            () = bezoar::shutdown_signal() => println!("interrupted"),
         }
     };
     let summary = consumer.run_until(signal).await?;

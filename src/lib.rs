@@ -57,7 +57,7 @@ pub mod testing;
 
 #[cfg(feature = "embedded")]
 pub use broker::embedded;
-pub use consumer::{Consumer, ConsumerError};
+pub use consumer::{Consumer, ConsumerError, ConsumerHandle, shutdown_signal};
 pub use event::{Event, EventStream};
 pub use handler::{
     Decoder, Delivery, FactoryContext, FactoryError, Failure, Handler, HandlerFactory, IntoFailure, Json, Raw, Utf8,

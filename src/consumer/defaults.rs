@@ -12,6 +12,11 @@ pub(super) fn consumer_version() -> String {
     "1.0.0".to_owned()
 }
 
+/// Below the brokers' default session timeout in groups of KIP-848, 45 s.
+pub(super) const fn lease() -> Duration {
+    Duration::from_secs(30)
+}
+
 pub(super) const fn commit_interval() -> Duration {
     Duration::from_secs(1)
 }

@@ -77,8 +77,32 @@ impl Default for MembershipSettings {
 
 impl MembershipSettings {
     /// How long records may be dispatched after the sending of the last heartbeat that succeeded.
+    ///
+    /// Below the session timeout, which with KIP-848 is the broker's, 45 s by default, and not told to us.
     pub(super) fn lease(&self) -> Duration {
-        self.lease.unwrap_or(self.session_timeout / 3 * 2)
+        let classic = self.session_timeout / 3 * 2;
+        self.lease.unwrap_or(match self.protocol {
+            GroupProtocol::Classic => classic,
+            GroupProtocol::Consumer => defaults::lease(),
+            GroupProtocol::Auto => classic.min(defaults::lease()),
+        })
+    }
+
+    /// What was set and means nothing in a group of KIP-848, as it would be written.
+    fn classic_only(&self) -> Vec<String> {
+        let unset = Self::default();
+        let mut changed = Vec::new();
+        if self.session_timeout != unset.session_timeout {
+            changed.push(format!("session_timeout = {}", text(self.session_timeout)));
+        }
+        if self.heartbeat_interval != unset.heartbeat_interval {
+            changed.push(format!("heartbeat_interval = {}", text(self.heartbeat_interval)));
+        }
+        if self.assignors != unset.assignors {
+            let names: Vec<_> = self.assignors.iter().map(|assignor| assignor.name()).collect();
+            changed.push(format!("assignors = {}", names.join(", ")));
+        }
+        changed
     }
 
     /// What the group actor runs by.
@@ -94,6 +118,7 @@ impl MembershipSettings {
             heartbeat_interval: self.heartbeat_interval,
             rebalance_timeout: self.rebalance_timeout,
             lease: self.lease(),
+            classic_only: self.classic_only(),
             refresh: self.topic_refresh,
         }
     }

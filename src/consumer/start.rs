@@ -5,12 +5,12 @@ use std::time::Duration;
 use ractor::Actor;
 use tokio::sync::watch;
 
-use super::Consumer;
 use super::error::ConsumerError;
 use super::membership::Assignment as Mode;
 use super::prepare::{Preparation, Prepared, retriable, with_attempts};
 use super::resolved::Resolved;
 use super::subscription::{Subscribed, subscription};
+use super::{Consumer, ConsumerHandle};
 use crate::broker::Ports;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::{DeadLetterActor, Publisher};
@@ -131,5 +131,6 @@ async fn launch(
         supervisor.cast(SupervisorMessage::Assign(assignments)).map_err(|_| ConsumerError::Internal)?;
     }
     let member = settings.assignment != Mode::Manual;
-    Ok(Consumer::new(supervisor, admin, member, (planes, closed), events, ended, settings.drain_timeout))
+    let handle = ConsumerHandle { supervisor, admin, events, member };
+    Ok(Consumer::new(handle, (planes, closed), ended, settings.drain_timeout))
 }

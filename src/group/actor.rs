@@ -141,7 +141,10 @@ impl GroupActor {
                     state.also.extend(topics);
                     state.looks.hurry(Instant::now());
                 }
-                Effect::Left => state.phase = Phase::Over,
+                Effect::Left => {
+                    tracing::info!(group = self.settings.group, "not in the group any more");
+                    state.phase = Phase::Over;
+                }
             }
         }
     }
@@ -233,6 +236,14 @@ impl GroupActor {
     /// Starts the machine of a protocol.
     fn begin(&self, myself: &Myself, state: &mut GroupState, protocol: GroupProtocol) {
         let (settings, seed) = (self.settings.clone(), rand::random());
+        if protocol != GroupProtocol::Classic && !settings.classic_only.is_empty() {
+            tracing::warn!(
+                group = settings.group,
+                settings = settings.classic_only.join("; "),
+                "the group speaks KIP-848's protocol, in which these settings mean nothing (the broker's apply): leave them out, \
+                 or set group_protocol = \"classic\""
+            );
+        }
         state.joining = false;
         state.phase = Phase::Member(match protocol {
             GroupProtocol::Classic => Box::new(ClassicMember::new(settings, seed)),

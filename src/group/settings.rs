@@ -63,4 +63,6 @@ pub(crate) struct GroupSettings {
     pub(crate) refresh: Duration,
     /// How long after the sending of the last heartbeat that succeeded records may be dispatched.
     pub(crate) lease: Duration,
+    /// Settings that were changed and mean nothing in a group of KIP-848, for the log.
+    pub(crate) classic_only: Vec<String>,
 }

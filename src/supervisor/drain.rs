@@ -40,16 +40,22 @@ impl SupervisorActor {
             // Nothing of them was handled or committed yet.
             membership.claims.clear();
         }
+        let mut running = 0;
         for (partition, managed) in &mut state.partitions {
             self.ports.source.remove(partition);
             managed.ownership.stop();
             managed.answer_seeker(Err(SeekError::Ended));
             match &managed.phase {
-                Phase::Running(actor) => wake(actor),
+                Phase::Running(actor) => {
+                    running += 1;
+                    wake(actor);
+                }
                 Phase::Opening | Phase::Waiting => managed.phase = Phase::Stopped,
                 Phase::Pending | Phase::Stopped => {}
             }
         }
+        let limit = humantime::format_duration(deadline);
+        tracing::info!(partitions = running, "records in flight may finish within {limit}");
         myself.send_after(deadline, || SupervisorMessage::DrainDeadline);
         self.check_drained(myself, state);
     }
@@ -117,6 +123,8 @@ impl SupervisorActor {
 
     /// The end.
     pub(super) fn finish(&self, myself: &Myself, state: &mut SupervisorState, summary: Summary) {
+        let (committed, dropped, unacknowledged) = (summary.committed, summary.dropped.len(), summary.unacknowledged);
+        tracing::info!(committed, dropped, unacknowledged, "what was settled is committed, or not; what was left");
         self.events.emit(Event::Stopped);
         let halted = state.halted.take();
         self.finished.send_replace(Some(Finished { halted, summary }));

@@ -245,6 +245,8 @@ impl ClassicMember {
             _ => {}
         }
         let identity = self.identity();
+        // Given up already by whoever wants to leave: it is not lost.
+        self.owned.clear();
         self.drop_all("the consumer leaves the group", effects);
         // A static member stays in the group until its session is over, so that it finds its partitions when it comes back.
         if identity.instance_id.is_some() || identity.member_id.is_empty() {

@@ -22,5 +22,6 @@ pub(super) fn settings(instance: &str) -> GroupSettings {
         rebalance_timeout: Duration::from_secs(60),
         refresh: Duration::from_secs(30),
         lease: Duration::from_secs(8),
+        classic_only: Vec::new(),
     }
 }

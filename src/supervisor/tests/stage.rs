@@ -121,6 +121,7 @@ impl Stage {
             rebalance_timeout: Duration::from_secs(60),
             refresh: Duration::from_secs(60),
             lease: Duration::from_secs(30),
+            classic_only: Vec::new(),
         };
         let (finished, ended) = watch::channel(None);
         let actors = ControlActors {

@@ -35,6 +35,7 @@ fn settings(protocol: GroupProtocol) -> GroupSettings {
         rebalance_timeout: Duration::from_secs(25),
         refresh: Duration::from_secs(30),
         lease: LEASE,
+        classic_only: Vec::new(),
     }
 }
 

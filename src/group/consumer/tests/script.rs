@@ -27,6 +27,7 @@ pub(super) fn settings() -> GroupSettings {
         rebalance_timeout: Duration::from_secs(25),
         refresh: Duration::from_secs(30),
         lease: LEASE,
+        classic_only: Vec::new(),
     }
 }
 

@@ -1,11 +1,78 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use ractor::ActorRef;
 use ractor::rpc::CallResult;
 
-use super::Consumer;
+use super::caught_up;
+use crate::broker::Admin;
+use crate::event::{EventStream, Events};
+use crate::offsets::PartitionOffsets;
 use crate::record::TopicPartition;
 use crate::supervisor::{PartitionStatus, SeekError, SeekTo, SupervisorMessage};
 
-/// What can be asked and told while it runs.
-impl Consumer {
+/// What can be asked of a running consumer, and told: for status pages, health checks and tools beside whatever runs it. Cheap to
+/// clone. It keeps no consumer running; of one that has ended it says so.
+///
+/// ```no_run
+/// # async fn run(consumer: bezoar::Consumer) -> Result<(), bezoar::ConsumerError> {
+/// let handle = consumer.handle();
+/// tokio::spawn(async move {
+///     for partition in handle.partitions().await {
+///         println!("{}: {:?}, {:?} behind", partition.partition, partition.state, partition.lag);
+///     }
+/// });
+/// consumer.run_until(bezoar::shutdown_signal()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ConsumerHandle {
+    pub(super) supervisor: ActorRef<SupervisorMessage>,
+    pub(super) admin: Arc<dyn Admin>,
+    pub(super) events: Events,
+    /// Whether the consumer is a member of its group, and not alone by its own word.
+    pub(super) member: bool,
+}
+
+impl ConsumerHandle {
+    /// A stream of events from now on; the builder has one from the start on.
+    pub fn events(&self) -> EventStream {
+        self.events.subscribe()
+    }
+
+    /// Where the offsets of each partition stand now; empty once the consumer has ended. [`partitions`](Self::partitions) says
+    /// more.
+    pub async fn positions(&self) -> Vec<PartitionOffsets> {
+        match self.supervisor.call(SupervisorMessage::Snapshot, None).await {
+            Ok(CallResult::Success(positions)) => positions,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits until all records that the partitions hold now are settled, or the consumer has ended: for jobs that
+    /// process a backlog and stop, and for tests. It borrows nothing, so it can be the signal of
+    /// [`run_until`](super::Consumer::run_until). "Now" is when it is first polled. There is no time limit: a partition that is
+    /// held, paused or stopped never catches up.
+    ///
+    /// As a member of a group the consumer waits until it has joined, and then for the partitions that it has: for those that
+    /// it gets meanwhile too, from then on, and no longer for those that go to other instances. So it says nothing of what other
+    /// instances have still to do.
+    ///
+    /// ```no_run
+    /// # async fn backlog(consumer: bezoar::Consumer) -> Result<(), bezoar::ConsumerError> {
+    /// let caught_up = consumer.caught_up();
+    /// let summary = consumer.run_until(caught_up).await?;
+    /// # let _ = summary;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
+        let joined = self.member.then(|| self.events.joined());
+        caught_up::caught_up(self.supervisor.clone(), Arc::clone(&self.admin), joined)
+    }
+
     /// Each partition that the consumer has now, in order: what it does, where it stands, how far it is behind. Empty once the
     /// consumer has ended. As a stream of what changes: [`events`](Self::events).
     pub async fn partitions(&self) -> Vec<PartitionStatus> {
@@ -76,5 +143,11 @@ impl Consumer {
             Ok(CallResult::Success(result)) => result,
             _ => Err(SeekError::Ended),
         }
+    }
+}
+
+impl fmt::Debug for ConsumerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConsumerHandle")
     }
 }
