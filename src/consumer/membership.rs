@@ -127,7 +127,7 @@ impl MembershipSettings {
         let others: Vec<&str> = set.map(|(setting, _, _)| setting).collect();
         let remedy = match others.as_slice() {
             [] => "leave it out".to_owned(),
-            others => format!("leave it out, and so {}", others.join(", ")),
+            others => format!("leave it out, and also {}", others.join(", ")),
         };
         Err(ConfigError::new(setting, value, problem, remedy))
     }

@@ -73,7 +73,7 @@ fn what_nobody_heeds_is_refused() {
     let several = MembershipSettings { protocol: classic, session_timeout: long, lease: Some(long), ..manual };
     let error = several.check_manual().unwrap_err().to_string();
     assert!(error.starts_with("group_protocol = \"classic\" only applies to members of the group"), "{error}");
-    assert!(error.ends_with("leave it out, and so instance_id, session_timeout, lease"), "{error}");
+    assert!(error.ends_with("leave it out, and also instance_id, session_timeout, lease"), "{error}");
 }
 
 proptest! {
