@@ -13,7 +13,8 @@
 //! | to | look at |
 //! |---|---|
 //! | put a consumer together | [`consumer::ConsumerBuilder`], [`consumer::ConsumerSettings`] |
-//! | share the work between instances | [`ConsumerBuilder::topic`](consumer::ConsumerBuilder::topic), [`consumer::Assignment`], the repository's `docs/groups.md` |
+//! | share the work between instances | it is the default: [`group_protocol`](consumer::ConsumerBuilder::group_protocol), [`instance_id`](consumer::ConsumerBuilder::instance_id), the repository's `docs/groups.md` |
+//! | process partitions of one's own choice | [`consumer::Assignment::Manual`] |
 //! | subscribe by a pattern | [`ConsumerBuilder::topic_pattern`](consumer::ConsumerBuilder::topic_pattern) |
 //! | pause, resume, seek, see what partitions do | [`Consumer::pause`], [`Consumer::seek`], [`Consumer::partitions`] |
 //! | write a handler: a type, a closure, an actor | [`Handler`], [`handler_fn`], [`handler::actor`] |

@@ -12,8 +12,9 @@ impl ConsumerBuilder {
         self
     }
 
-    /// Which protocol the group speaks. Default [`GroupProtocol::Auto`]. A group has one protocol at a time: a member of the
-    /// other kind cannot join while there are members.
+    /// Which protocol the group speaks. Default [`GroupProtocol::Auto`]. Whether one that is forced can join a group with members
+    /// of the other kind is the brokers' choice: Kafka 4 converts such a group by default and lets both in; with
+    /// `group.consumer.migration.policy=disabled` it refuses, as does `embedded::Broker`, and the consumer stops with an error.
     pub fn group_protocol(mut self, protocol: GroupProtocol) -> Self {
         self.settings.membership.protocol = protocol;
         self
@@ -21,13 +22,14 @@ impl ConsumerBuilder {
 
     /// Makes the consumer a static member: under this id, which no other instance of the group may have, it gets its
     /// partitions back after a restart within the session timeout, and they are not given to others meanwhile. 1 to 249 ASCII
-    /// letters, digits, `.`, `_` and `-`. Default none: partitions are given to others as soon as it leaves.
+    /// letters, digits, `.`, `_` and `-`. Default none: partitions are given to others as soon as it leaves. Whether it was shut
+    /// down or died, the others get the partitions of a static member that stays away when its session is over, not before.
     pub fn instance_id(mut self, id: impl Into<String>) -> Self {
         self.settings.membership.instance_id = Some(id.into());
         self
     }
 
-    /// Where the instance runs, as the brokers' `broker.rack` names it: for assignors that heed it. Default none.
+    /// Where the instance runs, as the brokers' `broker.rack` names it: for assignors that look at it. Default none.
     pub fn rack(mut self, rack: impl Into<String>) -> Self {
         self.settings.membership.rack = Some(rack.into());
         self
@@ -35,7 +37,8 @@ impl ConsumerBuilder {
 
     /// How long the group's coordinator waits for a heartbeat before it gives the partitions to others. Default 45 s; brokers
     /// accept 6 s to 30 min unless set otherwise. Not for [`GroupProtocol::Consumer`], where the broker has it
-    /// (`group.consumer.session.timeout.ms`, 45 s by default).
+    /// (`group.consumer.session.timeout.ms`, 45 s by default); where [`GroupProtocol::Auto`] comes to that, a warning says that it
+    /// has no effect.
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.settings.membership.session_timeout = timeout;
         self
@@ -56,10 +59,11 @@ impl ConsumerBuilder {
     }
 
     /// How long after the *sending* of its last heartbeat that succeeded the consumer dispatches records, commits and hands
-    /// over dead letters. Default two thirds of the [`session_timeout`](Self::session_timeout), which is 30 s. At least three
-    /// heartbeat intervals, and shorter than the session timeout: so the consumer has stopped by itself when the coordinator
-    /// gives its partitions to others, even where it cannot be reached. With [`GroupProtocol::Consumer`] the broker does not tell
-    /// the session timeout: where it is set below its default of 45 s, set this below it too.
+    /// over dead letters. Default two thirds of the [`session_timeout`](Self::session_timeout) with [`GroupProtocol::Classic`],
+    /// 30 s with [`GroupProtocol::Consumer`], the smaller of both with [`GroupProtocol::Auto`]: 30 s, if nothing is set. At least
+    /// three heartbeat intervals, and shorter than the session timeout: so the consumer has stopped by itself when the
+    /// coordinator gives its partitions to others, even where it cannot be reached. With [`GroupProtocol::Consumer`] the broker
+    /// does not tell the session timeout: where it is set below its default of 45 s, set this below it too.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.membership.lease = Some(lease);
         self

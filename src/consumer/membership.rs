@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::defaults;
 use super::validate::in_range;
 use crate::group::{Assignor, GroupProtocol, GroupSettings};
-use crate::policy::duration::text;
+use crate::policy::duration::{at_least, at_most, text};
 use crate::policy::{ConfigError, valid_topic_name};
 use crate::supervisor::COMMIT_TIMEOUT;
 
@@ -128,27 +128,33 @@ impl MembershipSettings {
         self.names()?;
         self.durations(drain)?;
         self.check_assignors()?;
-        let (other, name) = match self.protocol {
-            GroupProtocol::Classic => (Heeded::Modern, "classic"),
-            GroupProtocol::Consumer => (Heeded::Classic, "consumer"),
-            _ => return Ok(()),
-        };
-        self.refuse(
-            |heeded| heeded == other,
-            &format!("is not heeded by the protocol chosen (group_protocol = {name:?})"),
-        )
+        match self.protocol {
+            GroupProtocol::Classic => self.refuse(
+                |heeded| heeded == Heeded::Modern,
+                "only applies to the protocol of KIP-848, and group_protocol is \"classic\"",
+            ),
+            GroupProtocol::Consumer => self.refuse(
+                |heeded| heeded == Heeded::Classic,
+                "only applies to the classic protocol, and group_protocol is \"consumer\"",
+            ),
+            GroupProtocol::Auto => Ok(()),
+        }
     }
 
     /// Refuses what only members heed: it must not be taken for done.
     pub(super) fn check_manual(&self) -> Result<(), ConfigError> {
-        self.refuse(|_| true, "is heeded by members of the group only, and assignment is \"manual\"")
+        self.refuse(|_| true, "only applies to members of the group, and assignment is \"manual\"")
     }
 
     fn refuse(&self, unheeded: impl Fn(Heeded) -> bool, problem: &str) -> Result<(), ConfigError> {
-        match self.set().into_iter().find(|(_, _, heeded)| unheeded(*heeded)) {
-            Some((setting, value, _)) => Err(ConfigError::new(setting, value, problem, "leave it out")),
-            None => Ok(()),
-        }
+        let mut set = self.set().into_iter().filter(|(_, _, heeded)| unheeded(*heeded));
+        let Some((setting, value, _)) = set.next() else { return Ok(()) };
+        let others: Vec<&str> = set.map(|(setting, _, _)| setting).collect();
+        let remedy = match others.as_slice() {
+            [] => "leave it out".to_owned(),
+            others => format!("leave it out, and also {}", others.join(", ")),
+        };
+        Err(ConfigError::new(setting, value, problem, remedy))
     }
 
     /// The settings that differ from their defaults, with their values and those who heed them.
@@ -158,7 +164,12 @@ impl MembershipSettings {
         let named = |name: &Option<String>| name.clone().unwrap_or_default();
         let assignors: Vec<&str> = self.assignors.iter().map(|assignor| assignor.name()).collect();
         let all = [
-            ("group_protocol", format!("{:?}", self.protocol), Everybody, self.protocol != default.protocol),
+            (
+                "group_protocol",
+                format!("{:?}", self.protocol).to_lowercase(),
+                Everybody,
+                self.protocol != default.protocol,
+            ),
             ("instance_id", named(&self.instance_id), Everybody, self.instance_id.is_some()),
             ("rack", named(&self.rack), Everybody, self.rack.is_some()),
             ("session_timeout", text(self.session_timeout), Classic, self.session_timeout != default.session_timeout),
@@ -224,7 +235,7 @@ impl MembershipSettings {
                 text(drain),
                 text(COMMIT_TIMEOUT)
             );
-            let remedy = format!("set it to {} or more, or drain_timeout to less", text(drain + COMMIT_TIMEOUT));
+            let remedy = format!("set it to {} or more, or drain_timeout to less", at_least(drain + COMMIT_TIMEOUT));
             return Err(ConfigError::new("rebalance_timeout", text(self.rebalance_timeout), problem, remedy));
         }
         if self.protocol == GroupProtocol::Consumer {
@@ -236,7 +247,7 @@ impl MembershipSettings {
                 "is more than a third of session_timeout ({}): the loss of one or two heartbeats would end the membership",
                 text(self.session_timeout)
             );
-            let remedy = format!("set it to {} or less", text(self.session_timeout / 3));
+            let remedy = format!("set it to {} or less", at_most(self.session_timeout / 3));
             return Err(ConfigError::new("heartbeat_interval", text(self.heartbeat_interval), problem, remedy));
         }
         if self.lease() >= self.session_timeout {
@@ -244,7 +255,7 @@ impl MembershipSettings {
                 "is not below session_timeout ({}): records would be handled after their partition was given to another",
                 text(self.session_timeout)
             );
-            let remedy = format!("set it to {}, say, or leave it out", text(self.session_timeout / 3 * 2));
+            let remedy = format!("set it to {}, say, or leave it out", at_most(self.session_timeout / 3 * 2));
             return Err(ConfigError::new("lease", text(self.lease()), problem, remedy));
         }
         if self.lease() < self.heartbeat_interval * 3 {
@@ -253,7 +264,7 @@ impl MembershipSettings {
                 text(self.heartbeat_interval)
             );
             let remedy =
-                format!("set it to {} or more, or heartbeat_interval to less", text(self.heartbeat_interval * 3));
+                format!("set it to {} or more, or heartbeat_interval to less", at_least(self.heartbeat_interval * 3));
             return Err(ConfigError::new("lease", text(self.lease()), problem, remedy));
         }
         Ok(())

@@ -60,7 +60,7 @@ pub struct ConsumerSettings {
     /// Makes the consumer a static member: see [`instance_id`](super::ConsumerBuilder::instance_id). Default none.
     #[serde(default)]
     pub instance_id: Option<String>,
-    /// Where the instance runs, for assignors that heed it. Default none.
+    /// Where the instance runs, for assignors that look at it. Default none.
     #[serde(default)]
     pub rack: Option<String>,
     /// How long the group's coordinator waits for a heartbeat. Default 45 s. Not for `"consumer"`, where the broker has it.
@@ -73,7 +73,7 @@ pub struct ConsumerSettings {
     #[serde(default = "defaults::rebalance_timeout", deserialize_with = "required")]
     pub rebalance_timeout: Duration,
     /// How long after the sending of the last heartbeat that succeeded records may be dispatched. Default two thirds of
-    /// `session_timeout`, 30 s.
+    /// `session_timeout` with `"classic"`, 30 s with `"consumer"`, the smaller of both with `"auto"`.
     #[serde(default, deserialize_with = "optional")]
     pub lease: Option<Duration>,
     /// How a classic group divides partitions, the preferred way first. Default `["cooperative-sticky"]`.

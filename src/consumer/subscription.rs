@@ -52,7 +52,8 @@ pub(super) fn parse(
             Topics::Pattern(pattern) if assignment == Assignment::Manual => {
                 let problem =
                     "is a pattern, for which the consumer must be a member of the group (assignment = \"group\")";
-                return Err(ConfigError::new("topics", pattern, problem, "name the topics, or leave assignment out"));
+                let remedy = "name the topics, or leave assignment out";
+                return Err(ConfigError::new("topic_pattern", pattern, problem, remedy));
             }
             Topics::Pattern(pattern) => TopicName::Pattern(compile(pattern)?),
         };
@@ -104,7 +105,7 @@ fn check(topic: &str, options: &TopicOptions, assignment: Assignment) -> Result<
 pub(super) fn compile(pattern: &str) -> Result<Regex, ConfigError> {
     let refused = |problem: String| {
         let remedy = "write a regular expression that matches whole names of topics, such as \"orders\\..*\"";
-        ConfigError::new("topics", pattern, problem, remedy)
+        ConfigError::new("topic_pattern", pattern, problem, remedy)
     };
     if pattern.is_empty() {
         return Err(refused("is an empty pattern".to_owned()));
@@ -185,7 +186,7 @@ mod tests {
 
         assert!(parse(vec![pattern("orders.*")], BTreeMap::new(), Assignment::Group).is_ok());
         let error = refused(vec![pattern("orders.*")], Assignment::Manual);
-        assert_eq!((error.setting.as_str(), error.value.as_str()), ("topics", "\"orders.*\""));
+        assert_eq!((error.setting.as_str(), error.value.as_str()), ("topic_pattern", "\"orders.*\""));
         assert_eq!(refused(vec![name("orders"), pattern("a"), pattern("a")], Assignment::Group).value, "\"a\"");
     }
 
@@ -231,8 +232,8 @@ mod tests {
     fn a_pattern_that_cannot_be_is_shown_as_it_was_written() {
         for pattern in ["", "orders(", "orders)|(", "*"] {
             let error = compile(pattern).unwrap_err();
-            assert_eq!(error.value, format!("{pattern:?}"));
-            assert!(error.remedy.contains("whole names of topics"), "{error}");
+            assert_eq!((error.setting, error.value), ("topic_pattern".to_owned(), format!("{pattern:?}")));
+            assert!(error.remedy.contains("whole names of topics"), "{}", error.remedy);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn validate(settings: &mut Resolved, topics: Vec<TopicEntry>) -> Resu
         Assignment::Group => {
             settings.membership.check(settings.drain_timeout)?;
             if settings.offsets_recommit != defaults::offsets_recommit() {
-                let problem = "is heeded with assignment = \"manual\" only: a group with members keeps its offsets";
+                let problem = "only applies to assignment = \"manual\": a group with members keeps its offsets";
                 let value = text(settings.offsets_recommit);
                 return Err(ConfigError::new("offsets_recommit", value, problem, "leave it out"));
             }
@@ -149,11 +149,11 @@ fn plane(settings: &Resolved) -> Result<(), ConfigError> {
     }
     if settings.connection.produce != ProduceSettings::default() {
         let remedy = "use the native plane, or leave these settings out";
-        return Err(ConfigError::new("producer", "set", "is not heeded by the rskafka plane", remedy));
+        return Err(ConfigError::new("producer", "set", "only applies to the native plane", remedy));
     }
     if settings.corrupt_batches != CorruptBatches::default() {
         let remedy = "use the native plane, or leave it out: with rskafka a partition always stops at such a batch";
-        return Err(ConfigError::new("corrupt_batches", "stop", "is not heeded by the rskafka plane", remedy));
+        return Err(ConfigError::new("corrupt_batches", "stop", "only applies to the native plane", remedy));
     }
     if settings.connection.read_isolation != ReadIsolation::default() {
         let remedy = "use the native plane; docs/limits.md says what rskafka does with transactions";

@@ -29,6 +29,11 @@ fn what_does_not_fit_together_is_named() {
     };
     named(refused(|it| it.rebalance_timeout = seconds(39)), "rebalance_timeout", "set it to 40s or more");
     named(refused(|it| it.heartbeat_interval = seconds(16)), "heartbeat_interval", "set it to 15s or less");
+    named(
+        refused(|it| it.session_timeout = Duration::from_millis(8_000)),
+        "heartbeat_interval",
+        "set it to 2.6s or less",
+    );
     named(refused(|it| it.lease = Some(seconds(45))), "lease", "is not below session_timeout (45s)");
     named(refused(|it| it.lease = Some(seconds(8))), "lease", "set it to 9s or more");
     named(refused(|it| it.session_timeout = Duration::ZERO), "session_timeout", "between 1ms and 24h");
@@ -65,6 +70,10 @@ fn what_nobody_heeds_is_refused() {
     assert_eq!(MembershipSettings { protocol: consumer, ..assignor }.check(DRAIN), Ok(()));
     let manual = MembershipSettings { instance_id: Some("a".into()), ..default() };
     assert_eq!(manual.check_manual().unwrap_err().setting, "instance_id");
+    let several = MembershipSettings { protocol: classic, session_timeout: long, lease: Some(long), ..manual };
+    let error = several.check_manual().unwrap_err().to_string();
+    assert!(error.starts_with("group_protocol = \"classic\" only applies to members of the group"), "{error}");
+    assert!(error.ends_with("leave it out, and also instance_id, session_timeout, lease"), "{error}");
 }
 
 proptest! {

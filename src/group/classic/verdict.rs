@@ -1,5 +1,6 @@
 use crate::broker::{BrokerError, ErrorCode};
 use crate::group::settings::GroupSettings;
+use crate::policy::duration::text;
 
 /// What an error means for a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +28,26 @@ pub(super) fn verdict(settings: &GroupSettings, error: &BrokerError) -> Verdict 
         Some(ErrorCode::ILLEGAL_GENERATION) => Verdict::Passed,
         // A group that is gone knows nobody.
         Some(ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::GROUP_ID_NOT_FOUND) => Verdict::Unknown,
-        Some(code) => match remedy(settings, code).map(|remedy| format!("{error}; {remedy}")) {
+        Some(code) => match explained(settings, error, code) {
             Some(text) if code == ErrorCode::FENCED_INSTANCE_ID => Verdict::Fenced(text),
             Some(text) => Verdict::Fatal(text),
             None => Verdict::Again,
         },
         None => Verdict::Again,
     }
+}
+
+/// What was answered, and what to do about it.
+fn explained(settings: &GroupSettings, error: &BrokerError, code: ErrorCode) -> Option<String> {
+    let remedy = remedy(settings, code)?;
+    Some(match (code, error) {
+        // What these codes mean in general would say the same once more.
+        (
+            ErrorCode::INCONSISTENT_GROUP_PROTOCOL | ErrorCode::INVALID_SESSION_TIMEOUT,
+            BrokerError::Response { doing, .. },
+        ) => format!("{doing}: broker answered {code}: {remedy}"),
+        _ => format!("{error}; {remedy}"),
+    })
 }
 
 /// What to do about an answer that stays the same until somebody changes something.
@@ -47,13 +61,13 @@ fn remedy(settings: &GroupSettings, code: ErrorCode) -> Option<String> {
         ErrorCode::INCONSISTENT_GROUP_PROTOCOL => {
             let names: Vec<&str> = settings.assignors.iter().map(|assignor| assignor.name()).collect();
             format!(
-                "the members of group {group} have no assignor of {} in common, or it is no classic consumer group: give all members the same assignors, or choose another group or protocol",
+                "none of this instance's assignors ({}) is named by all members of group {group}, or it is no classic consumer group: give all members the same, or choose another group or protocol",
                 names.join(", ")
             )
         }
         ErrorCode::INVALID_SESSION_TIMEOUT => format!(
-            "choose a session timeout, now {}, between the broker's group.min.session.timeout.ms and group.max.session.timeout.ms",
-            humantime::format_duration(settings.session_timeout)
+            "session_timeout {} is outside of what the brokers allow (group.min.session.timeout.ms to group.max.session.timeout.ms, 6 s to 30 min by default)",
+            text(settings.session_timeout)
         ),
         ErrorCode::GROUP_AUTHORIZATION_FAILED => format!("grant the right to read group {group} (kafka-acls)"),
         ErrorCode::GROUP_MAX_SIZE_REACHED => "run fewer instances, or raise the brokers' group.max.size".to_owned(),
@@ -93,6 +107,17 @@ mod tests {
                 }
                 other => panic!("{code}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        for (code, once) in [
+            (ErrorCode::INVALID_SESSION_TIMEOUT, "group.min.session.timeout.ms"),
+            (ErrorCode::INCONSISTENT_GROUP_PROTOCOL, "assignors"),
+        ] {
+            let Verdict::Fatal(text) = of(code) else { panic!("{code}") };
+            assert_eq!(text.matches(once).count(), 1, "{text}");
         }
     }
 
