@@ -1,13 +1,79 @@
 //! Members of groups to which unlikely things happen.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bezoar::consumer::{Assignment, GroupProtocol, OffsetReset};
 use bezoar::embedded::Broker;
 use bezoar::record::Record;
 use bezoar::{Delivery, Event, Failure, Raw, handler_fn};
+use tokio::time::sleep;
 
-use crate::support::{Cluster, Journal, event, soon};
+use crate::support::{Cluster, Journal, event, eventually, soon};
+
+/// With KIP-848 a topic that is created anew has partitions of its own, which the coordinator may have given to another
+/// member before the owner of the old ones hears of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_of_a_topic_created_anew_are_processed_by_whom_they_are_assigned_to_alone() {
+    let cluster = Cluster::of(Broker::builder().consumer_heartbeat_interval(Duration::from_secs(1))).await;
+    let group = cluster.name("anew");
+    let mut topics = Vec::new();
+    for number in 0..8 {
+        topics.push(cluster.topic(&format!("anew{number}"), 1).await);
+    }
+    for topic in &topics {
+        cluster.values(topic, 0, ["old"]).await;
+    }
+    let handled: Arc<Mutex<BTreeMap<(String, i64), Vec<usize>>>> = Arc::default();
+    let mut consumers = Vec::new();
+    for member in 0..2 {
+        let noted = Arc::clone(&handled);
+        let handler = handler_fn(move |record: Record, delivery: Delivery| {
+            let handled = Arc::clone(&noted);
+            async move {
+                if record.value() == Some(b"new") {
+                    let key = (delivery.topic().to_owned(), delivery.offset());
+                    handled.lock().unwrap().entry(key).or_default().push(member);
+                    sleep(Duration::from_millis(20)).await;
+                }
+                Ok::<(), Failure>(())
+            }
+        });
+        let pattern = "anew[0-9]-.*";
+        let builder = cluster
+            .consumer(&group)
+            .assignment(Assignment::Group)
+            .group_protocol(GroupProtocol::Consumer)
+            .topic_pattern(pattern, Raw, handler);
+        consumers.push(builder.start().await.unwrap());
+    }
+    eventually("both have partitions", async || {
+        let mut each = Vec::new();
+        for consumer in &consumers {
+            each.push(consumer.partitions().await.len());
+        }
+        each == [4, 4]
+    })
+    .await;
+    for topic in &topics {
+        cluster.until_committed(&group, topic, 0, 1).await;
+    }
+    for topic in &topics {
+        cluster.broker().recreate_topic(topic).unwrap();
+        cluster.values(topic, 0, ["new"; 50]).await;
+    }
+    for topic in &topics {
+        cluster.until_committed(&group, topic, 0, 50).await;
+    }
+    for consumer in consumers {
+        soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
+    }
+    let handled = handled.lock().unwrap();
+    assert_eq!(handled.len(), topics.len() * 50);
+    let twice: Vec<_> = handled.iter().filter(|(_, by)| by.len() > 1).collect();
+    assert!(twice.is_empty(), "{} were handled twice: {:?}", twice.len(), twice.first());
+}
 
 /// Where the policy is to skip what is there, it is not to skip what came since.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
