@@ -60,7 +60,7 @@ impl SupervisorActor {
         // What would be committed are offsets of the log that is gone. A failed cast means that the offsets actor is gone,
         // which its own end reports.
         let (partition, epoch) = (key.partition.clone(), key.epoch);
-        let _ = state.offsets.cast(OffsetsMessage::Lost { partition, epoch });
+        let _ = state.offsets.cast(OffsetsMessage::Lost { partition, epoch, stopping: false });
         self.begin_release(myself, state, &key.partition);
     }
 
@@ -152,7 +152,8 @@ impl SupervisorActor {
             actor.kill();
         }
         self.ports.source.remove(&partition);
-        let lost = OffsetsMessage::Lost { partition: partition.clone(), epoch: managed.ownership.epoch };
+        let (epoch, stopping) = (managed.ownership.epoch, state.drain.is_some());
+        let lost = OffsetsMessage::Lost { partition: partition.clone(), epoch, stopping };
         // A failed cast means that the offsets actor is gone, which its own end reports.
         let _ = state.offsets.cast(lost);
         managed.answer_seeker(Err(SeekError::NotAssigned { partition: partition.clone() }));
