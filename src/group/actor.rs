@@ -94,6 +94,8 @@ impl Actor for GroupActor {
             GroupMessage::Chosen(result) => self.chosen(&myself, state, result),
             GroupMessage::Answered(Answer::ConsumerHeartbeat(Err(error)))
                 if state.joining
+                    // Who leaves does not begin anew by another protocol.
+                    && state.leaving.is_empty()
                     && self.settings.protocol == GroupProtocol::Auto
                     && protocol::is_for_classic_only(&error) =>
             {

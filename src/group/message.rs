@@ -25,6 +25,9 @@ pub(crate) enum GroupMessage {
     Leave(RpcReplyPort<()>),
 }
 
+/// How [`GroupNotice::Joined`] names the protocol of KIP-848, whose groups know topics by their ids.
+pub(crate) const BY_IDS: &str = "consumer";
+
 /// What the group actor tells the supervisor, in this order where several things happen at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GroupNotice {

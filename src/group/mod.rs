@@ -22,7 +22,8 @@ mod topics;
 
 pub(crate) use actor::GroupActor;
 pub(crate) use lease::{Lease, Tenure};
-pub(crate) use message::{GroupMessage, GroupNotice};
+pub(crate) use machine::TopicInfo;
+pub(crate) use message::{BY_IDS, GroupMessage, GroupNotice};
 pub(crate) use settings::GroupSettings;
 pub use settings::{Assignor, GroupProtocol};
 pub(crate) use topics::Subscription;

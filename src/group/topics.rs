@@ -4,7 +4,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::machine::{TopicInfo, Topics};
-use crate::broker::{Admin, BrokerError};
+use crate::broker::{Admin, BrokerError, TopicMetadata};
 
 /// What a consumer subscribes to: topics by name, and all topics that patterns match, those that come later included.
 #[derive(Clone)]
@@ -34,14 +34,16 @@ impl Subscription {
 
     /// What the subscription comes to now, and what metadata says of the topics `also`. Topics that do not exist are left out.
     pub(crate) async fn look(&self, admin: &dyn Admin, also: &BTreeSet<String>) -> Result<Topics, BrokerError> {
-        let mut names = self.topics.union(also).cloned().collect::<BTreeSet<_>>();
+        let mut names = self.topics.clone();
         if !self.patterns.is_empty() {
             names.extend(admin.list_topics().await?.into_iter().filter(|topic| self.matches(topic)));
         }
-        if names.is_empty() {
-            return Ok(Topics::new());
+        let others: Vec<String> = also.difference(&names).cloned().collect();
+        let mut found = Vec::new();
+        if !names.is_empty() {
+            found = admin.topics(names.into_iter().collect()).await?;
         }
-        let found = admin.topics(names.into_iter().collect()).await?;
+        found.extend(of_others(admin, others).await?);
         let known = found.into_iter().flatten().map(|topic| {
             let subscribed = self.topics.contains(&topic.name) || self.matches(&topic.name);
             (topic.name, TopicInfo { id: topic.id, partitions: topic.partitions, subscribed })
@@ -53,6 +55,27 @@ impl Subscription {
     pub(crate) fn missing(&self, topics: &Topics) -> Vec<String> {
         self.topics.iter().filter(|topic| !topics.contains_key(*topic)).cloned().collect()
     }
+}
+
+/// Reads topics that only other members subscribe to. One that this member may not read, or whose name is none, must not keep
+/// it from reading its own.
+async fn of_others(admin: &dyn Admin, names: Vec<String>) -> Result<Vec<Option<TopicMetadata>>, BrokerError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    match admin.topics(names.clone()).await {
+        Err(error) if !error.is_retriable() => {}
+        result => return result,
+    }
+    let mut found = Vec::new();
+    for name in names {
+        match admin.topics(vec![name.clone()]).await {
+            Ok(one) => found.extend(one),
+            Err(error) if error.is_retriable() => return Err(error),
+            Err(error) => tracing::warn!(topic = name, "a topic of other members cannot be read: {error}"),
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a topic is by its name one that Bezoar makes: of dead letters (`orders.dlq`, `orders.dlq.poison`), of delayed
@@ -99,6 +122,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::broker::{BoxFuture, ErrorCode, NewTopic, OffsetSpec};
+    use crate::record::TopicPartition;
 
     fn subscription(topics: &[&str], patterns: &[&str]) -> Subscription {
         let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
@@ -128,6 +153,48 @@ mod tests {
         assert!(anchored.matches("orders-2") && anchored.matches("bills"));
         assert!(!anchored.matches("my-orders") && !anchored.matches("bills-2"));
         assert_eq!(anchored.missing(&Topics::new()), ["orders.dlq"]);
+    }
+
+    /// Tells of all topics but `secret`; nothing at all to who asks for that.
+    struct Secretive;
+
+    impl Admin for Secretive {
+        fn topics(&self, names: Vec<String>) -> BoxFuture<Result<Vec<Option<TopicMetadata>>, BrokerError>> {
+            let found = names.into_iter().map(|name| match name.as_str() {
+                "secret" => {
+                    let code = ErrorCode(29);
+                    Err(BrokerError::Response { doing: "reading metadata".to_owned(), code, message: None })
+                }
+                _ => Ok(Some(TopicMetadata { name, id: None, partitions: 1, operations: None })),
+            });
+            Box::pin(std::future::ready(found.collect()))
+        }
+
+        fn create_topic(&self, _: NewTopic) -> BoxFuture<Result<(), BrokerError>> {
+            unreachable!("it is only read")
+        }
+
+        fn delete_topics(&self, _: Vec<String>) -> BoxFuture<Result<(), BrokerError>> {
+            unreachable!("it is only read")
+        }
+
+        fn topic_config(&self, _: String, _: String) -> BoxFuture<Result<Option<String>, BrokerError>> {
+            unreachable!("it is only read")
+        }
+
+        fn offset(&self, _: TopicPartition, _: OffsetSpec) -> BoxFuture<Result<i64, BrokerError>> {
+            unreachable!("it is only read")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_topic_of_other_members_that_may_not_be_read_hides_no_other() {
+        let also = ["others", "secret"].map(str::to_owned).into();
+        let found = subscription(&["orders"], &[]).look(&Secretive, &also).await.unwrap();
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["orders", "others"]);
+        assert_eq!(found.values().map(|info| info.subscribed).collect::<Vec<_>>(), [true, false]);
+        // Of its own it tells.
+        subscription(&["orders", "secret"], &[]).look(&Secretive, &BTreeSet::new()).await.unwrap_err();
     }
 
     fn topics(names: &[&str]) -> Topics {

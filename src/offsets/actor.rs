@@ -119,7 +119,10 @@ impl Actor for OffsetsActor {
                 }
                 state.waiting.committed(&state.ledger);
             }
-            OffsetsMessage::Lost { partition, epoch } => {
+            OffsetsMessage::Lost { partition, epoch, stopping } => {
+                if stopping && state.ledger.is_behind(&partition, epoch) {
+                    state.waiting.forfeited();
+                }
                 state.ledger.close(&partition, epoch);
                 state.waiting.committed(&state.ledger);
             }

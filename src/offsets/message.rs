@@ -19,8 +19,8 @@ pub(crate) enum OffsetsMessage {
     /// An ownership ends; what is settled but not committed is forgotten. Answered once no commit is under way that may
     /// hold an offset of it: only then may another start be committed.
     Close { partition: TopicPartition, epoch: u64, reply: RpcReplyPort<()> },
-    /// An ownership was lost: as [`OffsetsMessage::Close`], but nobody waits for what is under way.
-    Lost { partition: TopicPartition, epoch: u64 },
+    /// An ownership was lost: as [`OffsetsMessage::Close`], but nobody waits for what is under way. `stopping`: as the consumer stops.
+    Lost { partition: TopicPartition, epoch: u64, stopping: bool },
     /// Commits carry this identity from now on; `None` outside of the group, when nothing is committed.
     Identity(Option<MemberIdentity>),
     /// Commit what has changed.

@@ -125,6 +125,12 @@ impl Ledger {
         self.partitions.values_mut().for_each(|entry| entry.again = true);
     }
 
+    /// Whether records of an ownership are settled that are not committed.
+    pub(crate) fn is_behind(&self, partition: &TopicPartition, epoch: u64) -> bool {
+        let entry = self.partitions.get(partition).filter(|entry| entry.epoch == epoch);
+        entry.is_some_and(|entry| entry.settled.watermark() > entry.committed.unwrap_or(entry.start))
+    }
+
     /// Whether all that is settled is committed: of one ownership, or of all. One that is closed has nothing left.
     pub(crate) fn is_committed(&self, ownership: Option<&(TopicPartition, u64)>) -> bool {
         match ownership {

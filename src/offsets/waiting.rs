@@ -16,6 +16,8 @@ pub(super) struct Waiting {
     flushes: Vec<(Option<Owned>, RpcReplyPort<bool>)>,
     /// Ended ownerships whose last commit may be under way.
     closing: Vec<RpcReplyPort<()>>,
+    /// Whether something settled can't be committed any more, so that not all is, ever.
+    forfeited: bool,
 }
 
 impl Waiting {
@@ -42,8 +44,9 @@ impl Waiting {
         for (_, reply) in self.starts.extract_if(.., |(ownership, _)| ledger.is_committed(Some(ownership))) {
             let _ = reply.send(Ok(()));
         }
-        for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| ledger.is_committed(ownership.as_ref())) {
-            let _ = reply.send(true);
+        for (ownership, reply) in self.flushes.extract_if(.., |(ownership, _)| ledger.is_committed(ownership.as_ref()))
+        {
+            let _ = reply.send(ownership.is_some() || !self.forfeited);
         }
     }
 
@@ -56,6 +59,11 @@ impl Waiting {
         for (_, reply) in self.flushes.extract_if(.., |(ownership, _)| of_partition(ownership)) {
             let _ = reply.send(false);
         }
+    }
+
+    /// What was settled of a partition that was lost is not committed when the consumer has stopped.
+    pub(super) fn forfeited(&mut self) {
+        self.forfeited = true;
     }
 
     /// The group has gone on without this member: what is not committed now never is by it. Starts wait on, for the identity

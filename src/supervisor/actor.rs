@@ -114,7 +114,7 @@ impl Actor for SupervisorActor {
             SupervisorMessage::Spawned { key, result } => self.spawned(&myself, state, &key, result),
             SupervisorMessage::Start(key) => self.start(&myself, state, &key),
             SupervisorMessage::RestartFailed { key, reason } => self.restart_later(&myself, state, &key, reason),
-            SupervisorMessage::Source { key, problem } => self.source_problem(state, &key, problem),
+            SupervisorMessage::Source { key, problem } => self.source_problem(&myself, state, &key, problem),
             SupervisorMessage::Reassign { key, result } => self.reassign(&myself, state, &key, result),
             SupervisorMessage::Halt(reason) => self.halt(&myself, state, reason),
             SupervisorMessage::Drain { deadline } => {

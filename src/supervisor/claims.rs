@@ -35,6 +35,7 @@ pub(super) struct Claim {
 /// A claim as the task knows it that looks for its start offset.
 struct Sought {
     key: ClaimKey,
+    topic_id: Option<Uuid>,
     wanted: Weak<()>,
 }
 
@@ -71,6 +72,7 @@ impl SupervisorActor {
             let number = membership.next_claim();
             sought.push(Sought {
                 key: ClaimKey { partition: partition.clone(), number },
+                topic_id,
                 wanted: Arc::downgrade(&wanted),
             });
             membership.claims.insert(
@@ -179,18 +181,15 @@ impl Search {
             Ok(committed) => committed.into_iter(),
             Err(error) => return sought.iter().map(|_| Err(error.clone().into())).collect(),
         };
-        join_all(sought.iter().map(|sought| self.beginning(&sought.key.partition, committed.next().flatten()))).await
+        join_all(sought.iter().map(|sought| self.beginning(sought, committed.next().flatten()))).await
     }
 
-    async fn beginning(
-        &self,
-        partition: &TopicPartition,
-        committed: Option<CommittedOffset>,
-    ) -> Result<Beginning, ResolveError> {
+    async fn beginning(&self, sought: &Sought, committed: Option<CommittedOffset>) -> Result<Beginning, ResolveError> {
         if let Some(committed) = committed {
             return Ok(committed.into());
         }
-        let policy = self.survey.policy(partition, self.policy);
+        let partition = &sought.key.partition;
+        let policy = self.survey.policy(partition, sought.topic_id, self.policy);
         Ok(Beginning::chosen(choose(&self.ports, &self.group, partition, policy).await?))
     }
 }

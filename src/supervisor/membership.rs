@@ -11,7 +11,7 @@ use super::state::SupervisorState;
 use super::survey::Survey;
 use crate::broker::ErrorCode;
 use crate::event::Event;
-use crate::group::{GroupActor, GroupMessage, GroupNotice, Lease};
+use crate::group::{BY_IDS, GroupActor, GroupMessage, GroupNotice, Lease};
 use crate::offsets::{Member, OffsetsMessage};
 use crate::record::TopicPartition;
 
@@ -26,6 +26,9 @@ pub(super) struct Membership {
     /// `None` before it is started.
     pub(super) actor: Option<ActorRef<GroupMessage>>,
     pub(super) survey: Arc<Survey>,
+    /// Whether the group knows topics by their ids: the partitions of one that was created anew are others than before, and
+    /// may be another member's.
+    pub(super) by_ids: bool,
     /// Partitions whose start offset is being looked for.
     pub(super) claims: BTreeMap<TopicPartition, Claim>,
     claimed: u64,
@@ -39,6 +42,7 @@ impl Membership {
             lease: Arc::new(Lease::new()),
             actor: None,
             survey: Arc::default(),
+            by_ids: false,
             claims: BTreeMap::new(),
             claimed: 0,
             over: false,
@@ -125,14 +129,19 @@ impl SupervisorActor {
             GroupNotice::Missing(topics) => {
                 topics.into_iter().for_each(|topic| self.events.emit(Event::TopicMissing { topic }));
             }
-            GroupNotice::Joined { member, protocol, assignor, partitions } => self.events.emit(Event::Joined {
-                group: self.settings.group.clone(),
-                member_id: member.member_id,
-                epoch: member.epoch,
-                protocol,
-                assignor,
-                partitions,
-            }),
+            GroupNotice::Joined { member, protocol, assignor, partitions } => {
+                if let Some(membership) = &mut state.membership {
+                    membership.by_ids = protocol == BY_IDS;
+                }
+                self.events.emit(Event::Joined {
+                    group: self.settings.group.clone(),
+                    member_id: member.member_id,
+                    epoch: member.epoch,
+                    protocol,
+                    assignor,
+                    partitions,
+                });
+            }
             GroupNotice::Troubled(reason) => self.events.emit(Event::GroupTrouble { reason }),
             GroupNotice::Failed(reason) => self.halt(myself, state, reason),
         }

@@ -49,6 +49,21 @@ impl SupervisorActor {
         self.released(state, released);
     }
 
+    /// Gives up a partition whose topic was deleted and created anew, without having been asked to: what the topic has now is
+    /// processed by whom the group assigns it to.
+    pub(super) fn release_recreated(&self, myself: &Myself, state: &mut SupervisorState, key: &OwnershipKey) {
+        let draining = state.drain.is_some();
+        let Some(managed) = state.current(key).filter(|managed| managed.leaving.is_none() && !draining) else { return };
+        tracing::warn!(partition = %key.partition, "the topic was deleted and created anew: the group assigns its partitions");
+        let deadline = Instant::now() + self.settings.drain_timeout;
+        managed.leaving = Some(Leaving { deadline, answers: 0, again: None, step: LeavingStep::Stopping });
+        // What would be committed are offsets of the log that is gone. A failed cast means that the offsets actor is gone,
+        // which its own end reports.
+        let (partition, epoch) = (key.partition.clone(), key.epoch);
+        let _ = state.offsets.cast(OffsetsMessage::Lost { partition, epoch, stopping: false });
+        self.begin_release(myself, state, &key.partition);
+    }
+
     fn begin_release(&self, myself: &Myself, state: &mut SupervisorState, partition: &TopicPartition) {
         let Some(managed) = state.partitions.get_mut(partition) else { return };
         let key = OwnershipKey { partition: partition.clone(), epoch: managed.ownership.epoch };
@@ -137,7 +152,8 @@ impl SupervisorActor {
             actor.kill();
         }
         self.ports.source.remove(&partition);
-        let lost = OffsetsMessage::Lost { partition: partition.clone(), epoch: managed.ownership.epoch };
+        let (epoch, stopping) = (managed.ownership.epoch, state.drain.is_some());
+        let lost = OffsetsMessage::Lost { partition: partition.clone(), epoch, stopping };
         // A failed cast means that the offsets actor is gone, which its own end reports.
         let _ = state.offsets.cast(lost);
         managed.answer_seeker(Err(SeekError::NotAssigned { partition: partition.clone() }));

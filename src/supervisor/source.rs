@@ -22,7 +22,13 @@ type Myself = ActorRef<SupervisorMessage>;
 
 impl SupervisorActor {
     /// Does what is stated for each problem of reading; none ends in a loop.
-    pub(super) fn source_problem(&self, state: &mut SupervisorState, key: &OwnershipKey, problem: SourceProblem) {
+    pub(super) fn source_problem(
+        &self,
+        myself: &Myself,
+        state: &mut SupervisorState,
+        key: &OwnershipKey,
+        problem: SourceProblem,
+    ) {
         let partition = key.partition.clone();
         if state.current(key).is_none() {
             return;
@@ -48,6 +54,7 @@ impl SupervisorActor {
                     "the log was cut back below offset {asked}: from {diverged_at} on it holds other records"
                 )),
             ),
+            SourceProblem::TopicRecreated if state.is_by_ids() => return self.release_recreated(myself, state, key),
             SourceProblem::TopicRecreated => {
                 // All of the new topic came after the old: `latest` would skip what came before this was noticed.
                 let policy = match self.settings.offset_reset {
@@ -112,8 +119,14 @@ impl SupervisorActor {
         key: &OwnershipKey,
         result: Result<Reassignment, String>,
     ) {
-        let draining = state.drain.is_some();
+        let (draining, by_ids) = (state.drain.is_some(), state.is_by_ids());
         let Some(managed) = state.current(key).filter(|managed| managed.leaving.is_none() && !draining) else { return };
+        if let Ok(Reassignment { topic_id: Some(found), .. }) = &result
+            && by_ids
+            && managed.topic_id.is_some_and(|id| id != *found)
+        {
+            return self.release_recreated(myself, state, key);
+        }
         let (topic_index, seeker) = (managed.topic_index, managed.seeker.take());
         let tenure = managed.ownership.tenure();
         let Reassignment { topic_id, from, to, why } = match result {

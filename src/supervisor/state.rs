@@ -181,6 +181,11 @@ impl SupervisorState {
         self.partitions.get_mut(&key.partition).filter(|managed| managed.ownership.epoch == key.epoch)
     }
 
+    /// Whether the group knows topics by their ids.
+    pub(super) fn is_by_ids(&self) -> bool {
+        self.membership.as_ref().is_some_and(|membership| membership.by_ids)
+    }
+
     /// The number of the lane of a partition, if `key` is its present ownership, and what the actors of that lane share.
     pub(super) fn lane(&mut self, key: &OwnershipKey) -> Option<(usize, Arc<PartitionContext>)> {
         let lane = self.current(key)?.lane;

@@ -2,12 +2,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ractor::ActorRef;
+use uuid::Uuid;
 
 use super::actor::SupervisorActor;
 use super::message::SupervisorMessage;
 use crate::broker::{BrokerError, Ports};
 use crate::event::{Event, Events};
-use crate::group::Subscription;
+use crate::group::{Subscription, TopicInfo};
 use crate::offsets::OffsetReset;
 use crate::policy::Backoff;
 use crate::record::TopicPartition;
@@ -24,6 +25,8 @@ pub(crate) struct Survey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Topic {
+    /// `None` where the broker does not tell.
+    id: Option<Uuid>,
     partitions: i32,
     /// Whether the group had a committed offset of any partition.
     consumed: bool,
@@ -35,9 +38,11 @@ impl Survey {
     /// One that is certainly new (its topic, or itself, came after the survey) starts at its start. So does one of a topic
     /// that the group had consumed before, where the policy would skip what is there: partitions were added since. With
     /// `none` that remains an error, since its offset may have been lost as well.
-    pub(super) fn policy(&self, partition: &TopicPartition, policy: OffsetReset) -> OffsetReset {
+    pub(super) fn policy(&self, partition: &TopicPartition, id: Option<Uuid>, policy: OffsetReset) -> OffsetReset {
         match self.topics.get(partition.topic()) {
             None => OffsetReset::Earliest,
+            // Deleted since, and created anew.
+            Some(topic) if topic.id.is_some() && id.is_some() && topic.id != id => OffsetReset::Earliest,
             Some(topic) if partition.partition() >= topic.partitions => OffsetReset::Earliest,
             Some(topic) if topic.consumed && policy == OffsetReset::Latest => OffsetReset::Earliest,
             Some(_) => policy,
@@ -56,8 +61,9 @@ impl Survey {
             false => ports.offsets.fetch(group.to_owned(), partitions).await?,
         };
         let consumed: BTreeSet<&str> = committed.iter().flatten().map(|offset| offset.partition.topic()).collect();
-        let topic = |name: &str, partitions| Topic { partitions, consumed: consumed.contains(name) };
-        let topics = found.iter().map(|(name, info)| (name.clone(), topic(name, info.partitions)));
+        let topics = found.iter().map(|(name, &TopicInfo { id, partitions, .. })| {
+            (name.clone(), Topic { id, partitions, consumed: consumed.contains(name.as_str()) })
+        });
         Ok(Self { topics: topics.collect() })
     }
 }
@@ -107,10 +113,12 @@ mod tests {
 
     #[test]
     fn only_what_is_new_to_the_group_starts_at_its_start_whatever_the_policy() {
-        let topic = |partitions, consumed| Topic { partitions, consumed };
+        let id = Uuid::from_u128;
+        let topic = |partitions, consumed| Topic { id: Some(id(1)), partitions, consumed };
         let topics = [("orders".to_owned(), topic(2, true)), ("refunds".to_owned(), topic(2, false))];
         let survey = Survey { topics: topics.into() };
-        let policy = |topic: &str, partition, policy| survey.policy(&TopicPartition::new(topic, partition), policy);
+        let of = |topic: &str, partition, id, policy| survey.policy(&TopicPartition::new(topic, partition), id, policy);
+        let policy = |topic: &str, partition, policy| of(topic, partition, Some(id(1)), policy);
         use OffsetReset::{Earliest, Latest, None};
         // The group begins with this topic.
         assert_eq!([Earliest, Latest, None].map(|given| policy("refunds", 1, given)), [Earliest, Latest, None]);
@@ -119,5 +127,8 @@ mod tests {
         // Partitions and topics that came later.
         assert_eq!([Latest, None].map(|given| policy("refunds", 2, given)), [Earliest; 2]);
         assert_eq!([Latest, None].map(|given| policy("bills", 0, given)), [Earliest; 2]);
+        // One that was created anew, by its id where both are known.
+        assert_eq!([Latest, None].map(|given| of("refunds", 0, Some(id(2)), given)), [Earliest; 2]);
+        assert_eq!(of("refunds", 0, Option::None, Latest), Latest);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
 use bezoar::consumer::{Assignment, ConsumerBuilder};
 use bezoar::dead_letter::DeadLetter;
-use bezoar::embedded::Broker;
+use bezoar::embedded::{Broker, BrokerBuilder};
 use bezoar::policy::{Backoff, DeadLetterTopics, Policies};
 use bezoar::record::{ProducerRecord, Record, TopicPartition};
 use bezoar::{Consumer, Delivery, Event, EventStream};
@@ -38,7 +38,12 @@ impl Cluster {
 
     /// An embedded broker, for tests that inject faults or lay down what no producer writes.
     pub(crate) async fn embedded() -> Self {
-        let broker = Broker::start().await.unwrap();
+        Self::of(Broker::builder()).await
+    }
+
+    /// An embedded broker that is set up for a test.
+    pub(crate) async fn of(builder: BrokerBuilder) -> Self {
+        let broker = builder.start().await.unwrap();
         let bootstrap = broker.bootstrap();
         Self::connect(Some(broker), bootstrap).await
     }

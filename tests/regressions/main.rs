@@ -5,6 +5,7 @@ mod chaos;
 mod credit;
 mod extremes;
 mod first_batches;
+mod groups;
 mod hostile_ports;
 mod memory;
 mod oversized;

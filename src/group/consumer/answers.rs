@@ -7,7 +7,7 @@ use super::told::Told;
 use super::verdict::Verdict;
 use crate::broker::{BrokerError, ConsumerHeartbeatAnswer};
 use crate::group::machine::Effect;
-use crate::group::message::GroupNotice;
+use crate::group::message::{BY_IDS, GroupNotice};
 
 /// What follows from how a heartbeat ended.
 impl ConsumerMember {
@@ -118,7 +118,7 @@ impl ConsumerMember {
             self.announced = Some(news);
             out.push(Effect::Notice(GroupNotice::Joined {
                 member: self.identity.clone(),
-                protocol: "consumer",
+                protocol: BY_IDS,
                 assignor: self.settings.server_assignor.clone().unwrap_or_default(),
                 partitions: news.1,
             }));

@@ -120,6 +120,20 @@ async fn a_loss_while_the_consumer_stops_does_not_hold_it_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_lost_while_the_consumer_stops_does_not_count_as_committed() {
+    let mut stage = Stage::new().await;
+    stage.assign(&[0]).await;
+    *stage.broker.refused.lock().unwrap() = Some(ErrorCode::ILLEGAL_GENERATION);
+    stage.feed(0, &["ok", "wait 200"]).await;
+    stage.pass(2).await;
+    stage.supervisor.cast(crate::supervisor::SupervisorMessage::Drain { deadline: DRAIN }).unwrap();
+    stage.tell(GroupNotice::Identity(None));
+    stage.lose(&[0]).await;
+    let finished = stage.finished().await;
+    assert_eq!((finished.summary.partitions.len(), finished.summary.committed), (0, false));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_given_up_at_a_stop_is_not_lost_as_well() {
     let mut stage = Stage::new().await;
     stage.assign(&[0]).await;

@@ -281,3 +281,16 @@ async fn a_group_that_cannot_be_joined_by_the_new_protocol_is_by_the_old_one_unl
         assert_eq!(forced.broker.asked(), ["heartbeat 0 orders"]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_while_the_protocol_is_refused_does_not_join_by_the_other_one() {
+    let acts = [Act::FailAfter(Duration::from_secs(1), response(ErrorCode::GROUP_ID_NOT_FOUND))];
+    let trial = trial(broker(&[("orders", 1)], acts), GroupProtocol::Auto, &["orders"], &[]).await;
+    while !trial.broker.asked().iter().any(|asked| asked.starts_with("heartbeat 0")) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    trial.leave().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let asked = trial.broker.asked();
+    assert!(!asked.iter().any(|asked| asked.starts_with("join")), "{asked:?}");
+}

@@ -18,6 +18,7 @@ pub(super) const ORDERS: Uuid = Uuid::from_u128(7);
 pub(super) enum Act {
     Answer { epoch: i32, assignment: Option<Vec<i32>> },
     Fail(BrokerError),
+    FailAfter(Duration, BrokerError),
     Panic,
     Hang,
 }
@@ -81,6 +82,10 @@ impl Membership for Broker {
                 ready(Ok(ConsumerHeartbeatAnswer { member_id, member_epoch, interval, assignment }))
             }
             Act::Fail(error) => ready(Err(error)),
+            Act::FailAfter(wait, error) => Box::pin(async move {
+                tokio::time::sleep(wait).await;
+                Err(error)
+            }),
             Act::Panic => panic!("an adapter's bug"),
             Act::Hang => Box::pin(std::future::pending()),
         }
