@@ -25,11 +25,16 @@ impl ClassicMember {
 
     /// Another one has joined with the same instance id; or this one has, by an earlier join that was taken up late.
     pub(super) fn fenced(&mut self, now: Instant, reason: String, effects: &mut Vec<Effect>) {
-        if !std::mem::take(&mut self.own_shadow) {
+        let own = std::mem::take(&mut self.own_shadow);
+        // It may also be a join of the process before this one that was taken up late. Once, since another consumer with the
+        // same instance id would do as this one does.
+        let recent = self.joined_at.is_none_or(|at| now < at + self.settings.session_timeout);
+        if !own && (self.forgave || !recent) {
             return self.fail(reason, effects);
         }
+        self.forgave |= !own;
         self.member_id.clear();
-        self.lose(now, "an earlier join of this member's has taken its place", effects);
+        self.lose(now, "an earlier join with its instance id has taken its place", effects);
     }
 
     pub(super) fn drop_all(&mut self, reason: &str, effects: &mut Vec<Effect>) {

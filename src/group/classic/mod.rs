@@ -86,6 +86,8 @@ pub(crate) struct ClassicMember {
     /// Whether a join without an id came to nothing: the coordinator may take it up late, and then for another instance that
     /// has the same instance id.
     own_shadow: bool,
+    /// Whether a fence was taken for a late join of the process before this one.
+    forgave: bool,
     /// Joins since the group was last stable for the length of a heartbeat.
     joins: u32,
     /// Requests in a row that came to nothing.
@@ -159,6 +161,7 @@ impl ClassicMember {
             heartbeat: None,
             beat_at: None,
             own_shadow: false,
+            forgave: false,
             joins: 0,
             failures: 0,
             troubled: false,
