@@ -16,7 +16,7 @@
 //! | share the work between instances | it is the default: [`group_protocol`](consumer::ConsumerBuilder::group_protocol), [`instance_id`](consumer::ConsumerBuilder::instance_id), the repository's `docs/groups.md` |
 //! | process partitions of one's own choice | [`consumer::Assignment::Manual`] |
 //! | subscribe by a pattern | [`ConsumerBuilder::topic_pattern`](consumer::ConsumerBuilder::topic_pattern) |
-//! | pause, resume, seek, see what partitions do | [`Consumer::pause`], [`Consumer::seek`], [`Consumer::partitions`] |
+//! | pause, resume, seek, see what partitions do | [`ConsumerHandle::pause`], [`ConsumerHandle::seek`], [`ConsumerHandle::partitions`] |
 //! | write a handler: a type, a closure, an actor | [`Handler`], [`handler_fn`], [`handler::actor`] |
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |

@@ -76,7 +76,7 @@ impl ConsumerBuilder {
     /// (`__…`) and those that Bezoar writes by itself: where this consumer's dead letters go, and names like `orders.dlq`,
     /// `orders.dlq.poison`, `orders.retry.10m` and `orders.replays`. Their dead-letter topics are looked at, and made if missing,
     /// with their first dead letter. Where nothing matches, and no topic that is named exists, the consumer joins its group once
-    /// there is one; [`caught_up`](super::Consumer::caught_up) waits for that.
+    /// there is one; [`caught_up`](super::ConsumerHandle::caught_up) waits for that.
     pub fn topic_pattern<D, F>(self, pattern: &str, decoder: D, factory: F) -> Self
     where
         F: HandlerFactory,
