@@ -164,12 +164,6 @@ where
         }
         state.progress.leader_epoch(batch.leader_epoch(), &self.context, &self.ownership)?;
         for index in batch.index_of(self.ownership.position())..batch.len() {
-            if !self.ownership.may_deliver() && !self.until_may_deliver(state).await? {
-                return Ok(false);
-            }
-            if self.context.closed.load(Ordering::Acquire) {
-                return Ok(false);
-            }
             if let Some(now) = state.turn.look() {
                 state.progress.report_if_due(now, &self.context, &self.ownership);
                 if state.turn.is_over(now) {
@@ -177,6 +171,13 @@ where
                     tokio::task::yield_now().await;
                     state.turn.begin_again();
                 }
+            }
+            // After the others' turn: one of them may have blocked the lane until the partition was not ours any more.
+            if !self.ownership.may_deliver() && !self.until_may_deliver(state).await? {
+                return Ok(false);
+            }
+            if self.context.closed.load(Ordering::Acquire) {
+                return Ok(false);
             }
             let Some(record) = batch.get(index) else { break };
             let offset = record.offset();

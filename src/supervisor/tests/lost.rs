@@ -150,3 +150,20 @@ async fn a_group_that_cannot_be_a_member_of_ends_the_consumer_with_the_reason() 
     stage.tell(GroupNotice::Failed("no right".to_owned()));
     assert_eq!(stage.finished().await.halted.as_deref(), Some("no right"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_ends_while_others_have_their_turn_ends_the_deliveries() {
+    let stage = Stage::new().await;
+    stage.assign(&[0]).await;
+    let delivered = || stage.broker.facts().iter().filter(|fact| matches!(fact, Delivered(..))).count();
+    // More than one turn: in between, this test has its own.
+    assert!(stage.broker.feed(&orders(0), &["ok"; 1500]));
+    while delivered() == 0 {
+        tokio::task::yield_now().await;
+    }
+    stage.lease.end();
+    let before = delivered();
+    assert!(before < 1500, "all were delivered in one turn");
+    stage.pass(60).await;
+    assert_eq!(delivered(), before);
+}
