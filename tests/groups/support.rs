@@ -1,13 +1,16 @@
 //! What all trials stand on: a broker, topics, and waiting for conditions with bounds wide enough for a loaded machine.
 
+#[path = "../support/mod.rs"]
+mod shared;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
-use bezoar::policy::{Backoff, Policies};
 use bezoar::record::{ProducerRecord, Record, TopicPartition};
-use tokio::time::{Instant, sleep};
+
+pub(crate) use shared::{hasty, within};
 
 /// How long a condition may take that should hold soon.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
@@ -99,21 +102,7 @@ impl Client {
     }
 }
 
-/// The default policies, with waits of a millisecond.
-pub(crate) fn hasty() -> Policies {
-    Policies::default().with_each(|_, policy| policy.backoff(Backoff::fixed(Duration::from_millis(1))))
-}
-
 /// Waits until `condition` holds.
 pub(crate) async fn eventually(what: &str, condition: impl AsyncFn() -> bool) {
     within(SOON, what, condition).await;
-}
-
-/// Waits until `condition` holds, for as long as `limit`.
-pub(crate) async fn within(limit: Duration, what: &str, condition: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + limit;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "within {limit:?}: {what}");
-        sleep(Duration::from_millis(20)).await;
-    }
 }

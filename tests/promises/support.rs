@@ -1,6 +1,9 @@
 //! A broker to test against, and what tests need around it. Nothing here waits for time to pass: only for conditions,
 //! with bounds wide enough for a loaded machine.
 
+#[path = "../support/mod.rs"]
+mod shared;
+
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,10 +14,12 @@ use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, Offset
 use bezoar::consumer::{Assignment, ConsumerBuilder};
 use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::{Broker, BrokerBuilder};
-use bezoar::policy::{Backoff, DeadLetterTopics, Policies};
+use bezoar::policy::DeadLetterTopics;
 use bezoar::record::{ProducerRecord, Record, TopicPartition};
 use bezoar::{Consumer, Delivery, Event, EventStream};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
+
+pub(crate) use shared::{hasty, within};
 
 /// How long a condition may take that should hold soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -174,23 +179,9 @@ impl Cluster {
     }
 }
 
-/// The default policies, with waits of a millisecond.
-pub(crate) fn hasty() -> Policies {
-    Policies::default().with_each(|_, policy| policy.backoff(Backoff::fixed(Duration::from_millis(1))))
-}
-
 /// Waits until `condition` holds.
 pub(crate) async fn eventually(what: &str, condition: impl AsyncFn() -> bool) {
     within(SOON, what, condition).await;
-}
-
-/// Waits until `condition` holds, for as long as `limit`.
-pub(crate) async fn within(limit: Duration, what: &str, condition: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + limit;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "within {limit:?}: {what}");
-        sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Awaits something that should come soon.
