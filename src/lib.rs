@@ -41,6 +41,9 @@
 
 pub mod broker;
 pub mod classifier;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod consumer;
 pub mod dead_letter;
 pub mod event;
@@ -52,6 +55,7 @@ mod partition;
 pub mod policy;
 pub mod producer;
 pub mod record;
+pub mod replay;
 mod supervisor;
 #[cfg(feature = "testing")]
 pub mod testing;

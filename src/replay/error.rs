@@ -1,0 +1,22 @@
+use crate::broker::BrokerError;
+
+/// Why dead letters cannot be read or replayed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// A dead-letter topic does not exist.
+    #[error("dead-letter topic {topic:?} does not exist: check its name (`bezoar topics` lists all)")]
+    NoSuchTopic {
+        /// The topic.
+        topic: String,
+    },
+    /// There is no record at that place.
+    #[error("there is no record at {at}: it was removed by retention, or never was")]
+    NoSuchLetter {
+        /// The place.
+        at: String,
+    },
+    /// The broker could not be asked, or refused.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+}
