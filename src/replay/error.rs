@@ -1,4 +1,5 @@
 use crate::broker::BrokerError;
+use crate::record::TopicPartition;
 
 /// Why dead letters cannot be read or replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,14 @@ pub enum ReplayError {
     NoSuchLetter {
         /// The place.
         at: String,
+    },
+    /// A partition is no longer what it was when reading began.
+    #[error("{partition} changed while it was read ({problem}): run the command again")]
+    Changed {
+        /// The partition.
+        partition: TopicPartition,
+        /// What happened.
+        problem: String,
     },
     /// The broker could not be asked, or refused.
     #[error(transparent)]

@@ -10,6 +10,7 @@ mod letter;
 mod letters;
 mod listing;
 mod options;
+pub(crate) mod reading;
 mod report;
 mod stats;
 
