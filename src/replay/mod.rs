@@ -1,5 +1,6 @@
 //! Dead letters read, understood and replayed.
 
+mod convention;
 mod discard;
 mod entry;
 mod error;
@@ -11,16 +12,18 @@ mod letters;
 mod listing;
 mod options;
 pub(crate) mod reading;
+pub(crate) mod reader;
 mod report;
 mod stats;
 
+pub use convention::{Convention, UnknownConvention};
 pub use discard::DiscardReport;
 pub use entry::{Entry, State};
 pub use error::ReplayError;
 pub use filter::{Filter, States};
 pub use fix::{Fix, Fixed};
 pub use groups::Group;
-pub use letter::{Convention, DeadLetter, Fidelity, Origin};
+pub use letter::{DeadLetter, Fidelity, Origin};
 pub use letters::{DeadLetters, Selection};
 pub use listing::Listing;
 pub use options::ReplayOptions;
