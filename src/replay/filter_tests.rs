@@ -227,7 +227,8 @@ proptest! {
     ) {
         let sight = Sight::new(&record);
         prop_assert_eq!(sight.fits(&filter), filter.matches(&entry(&record)));
-        prop_assert_eq!(sight.facts(), Facts::of(&DeadLetter::from_record(&record)));
+        let letter = DeadLetter::from_record(&record);
+        prop_assert_eq!(sight.facts(), Facts::of(&letter));
     }
 
     #[test]
