@@ -1,5 +1,6 @@
 //! Dead letters read, understood and replayed.
 
+mod convention;
 mod discard;
 mod duplicates;
 mod each;
@@ -17,14 +18,15 @@ mod letters;
 mod listing;
 mod marks;
 mod options;
+pub(crate) mod reader;
 pub(crate) mod reading;
 mod report;
 mod scan;
 mod show;
 mod sight;
 mod stats;
-mod wrapped;
 
+pub use convention::{Convention, UnknownConvention};
 pub use discard::DiscardReport;
 pub use each::Scanned;
 pub use entry::{Entry, State};
@@ -33,7 +35,7 @@ pub use filter::{Filter, States};
 pub use fix::{Fix, Fixed};
 pub use follow::Follow;
 pub use groups::{Group, Groups};
-pub use letter::{Convention, DeadLetter, Fidelity, Origin};
+pub use letter::{DeadLetter, Fidelity, Origin};
 pub use letters::{DeadLetters, Selection};
 pub use listing::Listing;
 pub use options::ReplayOptions;
