@@ -38,6 +38,11 @@ impl DeadLetter {
     }
 }
 
+/// Whether any convention knows headers of this name.
+pub(crate) fn is_known(name: &[u8]) -> bool {
+    scan::layouts_of(name) != 0
+}
+
 /// Whether a header of this name tells of a failure, an attempt or a replay, whoever writes it. Names that anybody may use for
 /// something else (`error`, `source`, `original_offset`, …) are none of them.
 pub(crate) fn is_failure_header(name: &[u8]) -> bool {
