@@ -18,8 +18,6 @@ mod letters;
 mod listing;
 pub(crate) mod marks;
 mod options;
-pub(crate) mod reading;
-pub(crate) mod reader;
 pub(crate) mod reader;
 pub(crate) mod reading;
 mod report;
