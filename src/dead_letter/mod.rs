@@ -43,7 +43,7 @@ mod fingerprint;
 mod format;
 mod message;
 pub mod names;
-mod read;
+mod profiles;
 mod redaction;
 #[cfg(test)]
 mod round_trip_tests;
@@ -54,15 +54,15 @@ mod test_support;
 mod text;
 pub(crate) mod time;
 mod topics;
+mod values;
 
 pub(crate) use actor::DeadLetterActor;
-pub use context::{DeadLetter, DeadLetterContext, short_id};
+pub use context::{DeadLetterContext, short_id};
 pub(crate) use envelope::read_exact;
 pub(crate) use fingerprint::Fingerprints;
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
 pub(crate) use message::{DeadLetterMessage, Job, Jobs, Target};
-pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;
 pub(crate) use send::Publisher;
