@@ -10,8 +10,7 @@ use crate::replay::{Convention, DeadLetter, Fidelity};
 const RUNGS: [Rung; 5] =
     [Rung::Full, Rung::WithoutValue, Rung::WithoutUserHeaders, Rung::KeyAndContext, Rung::ContextOnly];
 
-const PROFILES: [Profile; 5] =
-    [Profile::Kip1191, Profile::Spring, Profile::Connect, Profile::Plain, Profile::Envelope];
+const PROFILES: [Profile; 5] = [Profile::Kip1191, Profile::Spring, Profile::Connect, Profile::Plain, Profile::Envelope];
 
 fn read(record: ProducerRecord) -> DeadLetter {
     DeadLetter::read(record.key, record.value, record.headers)

@@ -176,6 +176,10 @@ fn context() -> impl Strategy<Value = DeadLetterContext> {
 
 /// Any dead letter whose text is below the limits.
 pub(super) fn dead_letters() -> impl Strategy<Value = Case> {
-    (content(), content(), headers(), context())
-        .prop_map(|(key, value, headers, context)| Case { key, value, headers, context })
+    (content(), content(), headers(), context()).prop_map(|(key, value, headers, context)| Case {
+        key,
+        value,
+        headers,
+        context,
+    })
 }

@@ -124,10 +124,7 @@ mod tests {
         assert_eq!(integer(&INT_OR_BYTE, &[0, 3]), None);
         assert_eq!(integer(&MINIMAL, &[]), None);
         assert_eq!(integer(&MINIMAL, &[0; 9]), None);
-        assert_eq!(
-            integer(&MINIMAL, &[0x01, 0x8d, 0x0c, 0x7b, 0x5d, 0xc0]),
-            Some(0x018d_0c7b_5dc0)
-        );
+        assert_eq!(integer(&MINIMAL, &[0x01, 0x8d, 0x0c, 0x7b, 0x5d, 0xc0]), Some(0x018d_0c7b_5dc0));
     }
 
     proptest! {
