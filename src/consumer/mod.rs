@@ -16,6 +16,7 @@ mod signal;
 mod start;
 mod subscription;
 mod topic;
+mod tracing_hook;
 mod validate;
 
 use std::fmt;

@@ -6,11 +6,14 @@
 mod brief;
 mod exhausted;
 mod log;
+mod present;
 mod stream;
 
 use std::time::Duration;
 
 pub(crate) use exhausted::Exhausted;
+#[cfg(feature = "web")]
+pub(crate) use present::State as PresentState;
 pub use stream::EventStream;
 pub(crate) use stream::Events;
 
