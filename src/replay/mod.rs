@@ -16,7 +16,7 @@ mod groups;
 mod letter;
 mod letters;
 mod listing;
-mod marks;
+pub(crate) mod marks;
 mod options;
 pub(crate) mod reader;
 pub(crate) mod reading;
