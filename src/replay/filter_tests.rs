@@ -8,7 +8,8 @@ use super::entry::{Entry, State};
 use super::facts::Facts;
 use super::filter::{Filter, States};
 use super::letter::DeadLetter;
-use super::sight::{Sight, apart};
+use super::marks::Index;
+use super::sight::{Sight, apart, read};
 use crate::dead_letter::{self, DeadLetterContext, DeadLetterFormat, Profile, Rung, fingerprint, names};
 use crate::policy::Category;
 use crate::record::{Header, HeaderRef, Record, RecordBatchBuilder, TopicPartition};
@@ -46,7 +47,7 @@ fn written(source: &Record, category: Category, message: &str, format: &DeadLett
 }
 
 fn entry(record: &Record) -> Entry {
-    Sight::new(record).into_entry(State::Unresolved)
+    read(record, State::Unresolved)
 }
 
 fn example() -> Entry {
@@ -225,7 +226,8 @@ proptest! {
     fn a_glance_decides_as_reading_all_of_it_does(
         (record, filter) in records().prop_flat_map(|record| (Just(record.clone()), filters(&entry(&record))))
     ) {
-        let sight = Sight::new(&record);
+        let marks = Index::default();
+        let sight = Sight::new(&record, &marks);
         prop_assert_eq!(sight.fits(&filter), filter.matches(&entry(&record)));
         let letter = DeadLetter::from_record(&record);
         prop_assert_eq!(sight.facts(), Facts::of(&letter));

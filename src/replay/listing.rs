@@ -7,7 +7,7 @@ use super::error::ReplayError;
 use super::filter::Filter;
 use super::letters::DeadLetters;
 use super::scan::Collect;
-use super::sight::{Sight, apart};
+use super::sight::{Sight, apart, read};
 use crate::record::Record;
 
 /// What a listing gives.
@@ -97,7 +97,7 @@ impl First {
     pub(super) fn into_entries(self) -> (Vec<Entry>, u64) {
         let mut duplicates = Duplicates::default();
         let entry = |kept: Kept| {
-            let mut entry = Sight::new(&kept.record).into_entry(kept.state);
+            let mut entry = read(&kept.record, kept.state);
             duplicates.mark(&mut entry);
             entry
         };
@@ -106,7 +106,7 @@ impl First {
 }
 
 impl Collect for First {
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()> {
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()> {
         self.matched += 1;
         let place = self.place(sight.record);
         if self.kept.len() >= self.limit {
@@ -115,7 +115,7 @@ impl Collect for First {
             }
             self.kept.pop();
         }
-        self.kept.push(Kept { place, record: apart(sight.record), state });
+        self.kept.push(Kept { place, record: apart(sight.record), state: sight.state() });
         ControlFlow::Continue(())
     }
 }

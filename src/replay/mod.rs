@@ -1,5 +1,7 @@
 //! Dead letters read, understood and replayed.
 
+#[cfg(test)]
+mod collect_tests;
 mod convention;
 mod discard;
 mod duplicates;
