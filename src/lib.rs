@@ -21,7 +21,7 @@
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
 //! | decide what follows | [`policy`] |
-//! | read a dead letter | [`dead_letter::DeadLetter::read`] |
+//! | read a dead letter | [`replay::DeadLetter::from_record`] |
 //! | see what happens | [`Event`], [`EventStream`] |
 //! | connect by TLS and SASL | [`broker::security`] |
 //! | send records | [`Delivery::produce`], [`producer::Producer`] |
