@@ -10,6 +10,8 @@ use super::entry::{Entry, State};
 use super::groups::{Groups, Sorter};
 use super::listing::First;
 use super::marks::Index;
+use super::newest::{Newest, Parts, Tail};
+use super::reading::Span;
 use super::scan::Collect;
 use super::sight::{Sight, cost, read};
 use crate::dead_letter::names;
@@ -83,6 +85,34 @@ proptest! {
         let mut again = First::new(limit);
         feed(&mut again, turned, 3);
         prop_assert_eq!(again.into_entries(), (entries, matched));
+    }
+
+    #[test]
+    fn the_newest_are_found_from_the_end(letters in dead_letters(), limit in 0..70usize, step in 1..9i64) {
+        let mut earliest = BTreeMap::new();
+        let mut all: Vec<_> = letters.iter().rev().map(|record| {
+            let partition = record.partition().partition();
+            let time = earliest.entry(partition).or_insert(i64::MAX);
+            *time = record.timestamp().min(*time);
+            (*time, partition, record.offset())
+        }).collect();
+        all.sort_unstable();
+        let expected: Vec<_> = all.iter().rev().take(limit).map(|(_, partition, offset)| (*partition, *offset)).collect();
+        let mut newest = Newest::new(limit);
+        let mut tails: Vec<_> = (0..4).map(|number| {
+            let of_it = letters.iter().filter(|record| record.partition().partition() == number).count();
+            let partition = TopicPartition::new("orders.dlq", number);
+            let rest = Span { partition, topic_id: None, start: 0, end: of_it as i64 + 1 };
+            Tail { step, ..Tail::new(0, rest) }
+        }).collect();
+        while let Some(tail) = tails.iter_mut().find(|tail| newest.wants(tail)) {
+            let Span { partition, start, end, .. } = tail.cut();
+            let read = letters.iter().filter(|it| *it.partition() == partition && (start..end).contains(&it.offset()));
+            let mut parts = Parts::new(limit);
+            feed(&mut parts, read, 5);
+            newest.take(tail, parts.of(partition.partition()));
+        }
+        prop_assert_eq!(places(&newest.into_entries()), expected);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::filter::{Filter, States};
 use super::letter::DeadLetter;
 use super::marks::Index;
 use super::sight::{Sight, apart, read};
-use crate::dead_letter::{self, DeadLetterContext, DeadLetterFormat, Profile, Rung, fingerprint, names};
+use crate::dead_letter::{DeadLetterContext, DeadLetterFormat, Profile, Rung, fingerprint, names};
 use crate::policy::Category;
 use crate::record::{Header, HeaderRef, Record, RecordBatchBuilder, TopicPartition};
 
@@ -41,8 +41,7 @@ fn written(source: &Record, category: Category, message: &str, format: &DeadLett
         replay_count: 2,
         fingerprint: fingerprint(category, "E", message, None),
     };
-    let letter = dead_letter::DeadLetter::new(source, context);
-    let written = letter.encode(format, rung, "orders.dlq");
+    let written = context.encode(source, format, rung, "orders.dlq");
     record("orders.dlq", written.key.as_deref(), written.value.as_deref(), &written.headers)
 }
 

@@ -19,6 +19,7 @@ mod letter;
 mod letters;
 mod listing;
 pub(crate) mod marks;
+mod newest;
 mod options;
 pub(crate) mod reader;
 pub(crate) mod reading;
