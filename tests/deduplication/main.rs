@@ -17,6 +17,8 @@ mod keys;
 mod kills;
 mod ledgers;
 mod proxy;
+mod recipe;
 mod redeliveries;
+mod replays;
 mod shop;
 mod transactions;

@@ -36,9 +36,7 @@ impl Shop {
         let given = std::env::var("KAFKA_BOOTSTRAP").ok();
         let embedded = if given.is_none() { Some(Broker::start().await.unwrap()) } else { None };
         let bootstrap = given.unwrap_or_else(|| embedded.as_ref().unwrap().bootstrap());
-        let mut settings = ConnectionSettings::new([&bootstrap]);
-        settings.fetch_max_wait = Duration::from_millis(100);
-        let ports = Plane::Native.connect(settings).await.unwrap();
+        let ports = connect(&bootstrap).await;
         let orders = format!("orders-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         ports.admin.create_topic(NewTopic::new(&orders, partitions).replication(1)).await.unwrap();
         let shop = Self { _embedded: embedded, bootstrap, ports, orders };
@@ -51,6 +49,11 @@ impl Shop {
             .await;
         }
         shop
+    }
+
+    /// Ports of their own.
+    pub(crate) async fn connect(&self) -> Ports {
+        connect(&self.bootstrap).await
     }
 
     pub(crate) fn partition(&self, partition: i32) -> TopicPartition {
@@ -127,6 +130,12 @@ impl Shop {
         feed.close();
         records
     }
+}
+
+async fn connect(bootstrap: &str) -> Ports {
+    let mut settings = ConnectionSettings::new([bootstrap]);
+    settings.fetch_max_wait = Duration::from_millis(100);
+    Plane::Native.connect(settings).await.unwrap()
 }
 
 /// An order as it is sent.
