@@ -139,7 +139,7 @@ impl Shop {
             let (database, receipts) = (database.clone(), receipts.clone());
             async move {
                 let ledger = Postgres::connect(database, context.runtime()).await?;
-                Ok(Payments::new(ledger, key_by, receipts))
+                Ok(Payments::new(ledger, key_by, receipts, Duration::from_secs(15)))
             }
         });
         let soon = Backoff::fixed(Duration::from_millis(50));

@@ -33,20 +33,19 @@ pub(crate) trait Ledger: Send + 'static {
 /// What follows a payment, and may fail though it is committed.
 pub(crate) type Receipts = Arc<dyn Fn(&Order, &Delivery, Paid) -> Result<(), ReceiptError> + Send + Sync>;
 
-/// Longer than a payment takes, and well below the poison timeout of 30 s: a database that hangs is no fault of the record,
-/// and must not have it quarantined.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 /// Pays for each order once, however often it is delivered.
 pub(crate) struct Payments<L> {
     ledger: L,
     key_by: KeyBy,
     receipts: Receipts,
+    /// Longer than a payment takes, and well below the poison timeout of 30 s: a database that hangs is no fault of the record,
+    /// and must not have it quarantined.
+    patience: Duration,
 }
 
 impl<L: Ledger> Payments<L> {
-    pub(crate) fn new(ledger: L, key_by: KeyBy, receipts: Receipts) -> Self {
-        Self { ledger, key_by, receipts }
+    pub(crate) fn new(ledger: L, key_by: KeyBy, receipts: Receipts, patience: Duration) -> Self {
+        Self { ledger, key_by, receipts, patience }
     }
 }
 
@@ -59,8 +58,8 @@ impl<L: Ledger> Handler for Payments<L> {
             KeyBy::Origin => Key::Record(delivery.origin()),
             KeyBy::Order => Key::Order(order.id.clone()),
         };
-        let payment = tokio::time::timeout(PATIENCE, self.ledger.pay_once(&key, &order));
-        let paid = payment.await.map_err(|_| PayError::Slow(PATIENCE))??;
+        let payment = tokio::time::timeout(self.patience, self.ledger.pay_once(&key, &order));
+        let paid = payment.await.map_err(|_| PayError::Slow(self.patience))??;
         // Not a reason to stop here if it was paid for before: what comes after the payment may not have been done then.
         (self.receipts)(&order, &delivery, paid)?;
         Ok(())

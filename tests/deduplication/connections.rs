@@ -1,16 +1,17 @@
 //! Connections that break: whatever the database had done by then, the payment is made once.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
 
-use bezoar::{Event, EventStream};
+use bezoar::{Event, EventStream, Json};
 use tokio::runtime::Handle;
 
 use crate::database::Database;
 use crate::key::KeyBy;
 use crate::ledgers::{self, Books};
 use crate::payments::Paid::{Before, Now};
-use crate::proxy::Proxy;
-use crate::shop::{Noted, Shop, soon};
+use crate::proxy::{Failing, Proxy};
+use crate::shop::{self, Noted, Shop, soon};
 
 /// A server that can be reached directly and, by another address, through something that fails.
 struct Server {
@@ -60,7 +61,7 @@ fn retried(events: &mut EventStream) -> Vec<String> {
 async fn a_commit_whose_answer_is_lost_is_not_made_again() {
     let Some(server) = Server::find() else { return };
     let books = server.tables().await;
-    let proxy = Proxy::to(server.address, "COMMIT", 2).await;
+    let proxy = Proxy::to(server.address, "COMMIT", Failing::Ends, 2).await;
     let (shop, noted) = (Shop::open(1).await, Noted::default());
     shop.order(&["1", "2", "3"]).await;
     let builder = shop.consumer();
@@ -68,7 +69,7 @@ async fn a_commit_whose_answer_is_lost_is_not_made_again() {
     let consumer = shop.pay(builder, &server.through(proxy.address), KeyBy::Origin, noted.all()).await;
     soon("all orders are settled", consumer.caught_up()).await;
     consumer.shutdown().await.unwrap();
-    assert_eq!(proxy.cuts_left(), 0);
+    assert_eq!(proxy.left(), 0);
     let retried = retried(&mut events);
     assert_eq!(retried.len(), 2, "{retried:?}");
     for failure in &retried {
@@ -85,15 +86,39 @@ async fn a_commit_whose_answer_is_lost_is_not_made_again() {
 async fn a_transaction_that_loses_its_connection_is_made_anew() {
     let Some(server) = Server::find() else { return };
     let books = server.tables().await;
-    let proxy = Proxy::to(server.address, "INSERT INTO payments", 1).await;
+    let proxy = Proxy::to(server.address, "INSERT INTO payments", Failing::Ends, 1).await;
     let (shop, noted) = (Shop::open(1).await, Noted::default());
     shop.order(&["1", "2"]).await;
     let consumer = shop.pay(shop.consumer(), &server.through(proxy.address), KeyBy::Origin, noted.all()).await;
     soon("all orders are settled", consumer.caught_up()).await;
     consumer.shutdown().await.unwrap();
-    assert_eq!(proxy.cuts_left(), 0);
+    assert_eq!(proxy.left(), 0);
     assert_eq!(books.paid().await, ["1", "2"]);
     assert_eq!((noted.of("1"), noted.of("2")), (vec![Now], vec![Now]));
+    books.close().await;
+}
+
+/// A database that hangs is not the record's fault: the handler gives up before the poison timeout does, and does not use that
+/// connection again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_hangs_is_given_up_and_not_made_again() {
+    let Some(server) = Server::find() else { return };
+    let books = server.tables().await;
+    let proxy = Proxy::to(server.address, "COMMIT", Failing::Hangs, 1).await;
+    let (shop, noted) = (Shop::open(1).await, Noted::default());
+    shop.order(&["1", "2"]).await;
+    let builder = shop.consumer();
+    let mut events = builder.events();
+    let patience = Duration::from_secs(2);
+    let payments = shop::payments(&server.through(proxy.address), KeyBy::Origin, noted.all(), patience);
+    let consumer = builder.topic(&shop.orders, Json, payments).start().await.unwrap();
+    soon("all orders are settled", consumer.caught_up()).await;
+    consumer.shutdown().await.unwrap();
+    assert_eq!(proxy.left(), 0);
+    let retried = retried(&mut events);
+    assert!(retried[0].ends_with("the payments database failed: no answer within 2s"), "{retried:?}");
+    assert_eq!(books.paid().await, ["1", "2"]);
+    assert_eq!((noted.of("1"), noted.of("2")), (vec![Before], vec![Now]));
     books.close().await;
 }
 

@@ -42,7 +42,7 @@ async fn pay(url: &str, setting: &str) {
         .assignment(Assignment::Manual)
         // Often, but far from each order: so some that were paid for come again after each kill.
         .commit_interval(Duration::from_millis(50))
-        .topic(topic, bezoar::Json, shop::payments(&books, KeyBy::Origin, Noted::default().all()))
+        .topic(topic, bezoar::Json, shop::payments(&books, KeyBy::Origin, Noted::default().all(), shop::SOON))
         .start()
         .await
         .unwrap();

@@ -101,7 +101,7 @@ impl Shop {
         key_by: KeyBy,
         receipts: Receipts,
     ) -> Consumer {
-        builder.topic(&self.orders, Json, payments(books, key_by, receipts)).start().await.unwrap()
+        builder.topic(&self.orders, Json, payments(books, key_by, receipts, SOON)).start().await.unwrap()
     }
 
     /// How many orders in the first `partitions` partitions the group has committed.
@@ -148,11 +148,12 @@ pub(crate) fn payments(
     books: &Books,
     key_by: KeyBy,
     receipts: Receipts,
+    patience: Duration,
 ) -> impl HandlerFactory<Handler = Payments<AnyLedger>> + use<> {
     let books = books.clone();
     factory_fn(move |context: FactoryContext| {
         let (books, receipts) = (books.clone(), Arc::clone(&receipts));
-        async move { Ok(Payments::new(books.open(&context).await?, key_by, receipts)) }
+        async move { Ok(Payments::new(books.open(&context).await?, key_by, receipts, patience)) }
     })
 }
 
