@@ -10,7 +10,7 @@ use super::message::{DeadLetterMessage, Job, Jobs, Outcome, Target};
 use super::send::Publisher;
 use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
-use crate::event::{Event, Events};
+use crate::event::{Event, Events, GivenUp, Hold};
 use crate::offsets::OffsetsMessage;
 use crate::partition::{LEASE_LOOK, Ownership};
 use crate::record::TopicPartition;
@@ -74,7 +74,7 @@ impl Actor for DeadLetterActor {
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
                 if let Some(queue) = state.queues.get_mut(&target) {
-                    self.failed_once_more(queue, partition, &error, waiting);
+                    self.failed_once_more(queue, &target, partition, &error, waiting);
                 }
                 return Ok(());
             }
@@ -110,6 +110,10 @@ impl DeadLetterActor {
         }
         let mut jobs = queue.next_batch();
         if jobs.is_empty() {
+            if queue.failures > 0 {
+                // Those that were held are lost.
+                self.events.tap().released(&target.topic, target.source_partition);
+            }
             state.queues.remove(&target);
             return;
         }
@@ -143,7 +147,9 @@ impl DeadLetterActor {
             Outcome::Acknowledged { partition, offsets } => {
                 if std::mem::take(&mut queue.failures) > 0 {
                     self.events.emit(Event::Released { dead_letter: partition.clone() });
+                    self.events.tap().released(&target.topic, target.source_partition);
                 }
+                self.events.tap().published(partition.topic());
                 let mut runs = Vec::new();
                 for (job, offset) in jobs.into_iter().zip(offsets) {
                     Run::extend(&mut runs, &job);
@@ -154,7 +160,7 @@ impl DeadLetterActor {
             // They go first again, once the lease is renewed; or are dropped.
             Outcome::Withheld => jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job)),
             Outcome::Refused { partition, error, verdict } => {
-                let jobs = self.refused(queue, partition, jobs, &error, verdict);
+                let jobs = self.refused(queue, target, partition, jobs, &error, verdict);
                 jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job));
                 if let PublishVerdict::Retry(after) = verdict {
                     queue.busy = true;
@@ -181,15 +187,25 @@ impl DeadLetterActor {
             left_out: rung.truncated().unwrap_or_default().to_owned(),
         });
         if let Some((record, message)) = alert {
-            self.events.emit(Event::Alert { record, category, page, message });
+            let dead_letter = Some((partition.clone(), offset));
+            self.events.alert(GivenUp { record, category, page, message, dead_letter });
         }
     }
 
     /// Counts a failure, and tells the first of a row: from then on the records are held.
-    fn failed_once_more(&self, queue: &mut Queue, partition: TopicPartition, error: &BrokerError, under_way: usize) {
+    fn failed_once_more(
+        &self,
+        queue: &mut Queue,
+        target: &Target,
+        partition: TopicPartition,
+        error: &BrokerError,
+        under_way: usize,
+    ) {
         queue.failures = queue.failures.saturating_add(1);
         if queue.failures == 1 {
             let (reason, waiting) = (error.to_string(), under_way + queue.waiting.len());
+            let Target { topic, source_partition } = target.clone();
+            self.events.tap().held(Hold { topic, source_partition, reason: reason.clone(), waiting });
             self.events.emit(Event::Held { dead_letter: partition, reason, waiting });
         }
     }
@@ -197,6 +213,7 @@ impl DeadLetterActor {
     fn refused(
         &self,
         queue: &mut Queue,
+        target: &Target,
         partition: TopicPartition,
         mut jobs: Jobs,
         error: &BrokerError,
@@ -204,7 +221,7 @@ impl DeadLetterActor {
     ) -> Jobs {
         match verdict {
             PublishVerdict::Retry(_) => {
-                self.failed_once_more(queue, partition, error, jobs.len());
+                self.failed_once_more(queue, target, partition, error, jobs.len());
             }
             PublishVerdict::Split => jobs.iter_mut().for_each(|job| job.alone = true),
             PublishVerdict::Reduce(rung) => {

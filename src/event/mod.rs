@@ -7,12 +7,14 @@ mod brief;
 mod exhausted;
 mod log;
 mod stream;
+mod tap;
 
 use std::time::Duration;
 
 pub(crate) use exhausted::Exhausted;
 pub use stream::EventStream;
 pub(crate) use stream::Events;
+pub(crate) use tap::{GivenUp, Hold, LetterGroup, Letters, Tap};
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};

@@ -2,6 +2,7 @@ use std::fmt;
 
 use tokio::sync::{broadcast, watch};
 
+use super::tap::{GivenUp, SharedTap, Tap};
 use super::{Event, Exhausted, brief, log};
 
 /// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
@@ -37,6 +38,7 @@ pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
     /// How many partitions the consumer has as a member of its group, as its events say; `None` while it is none.
     joined: watch::Sender<Option<usize>>,
+    tap: SharedTap,
 }
 
 /// How many events a stream may lag behind.
@@ -44,7 +46,7 @@ const CAPACITY: usize = 16_384;
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(None) }
+        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(None), tap: SharedTap::default() }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
@@ -55,6 +57,18 @@ impl Events {
     /// member.
     pub(crate) fn joined(&self) -> watch::Receiver<Option<usize>> {
         self.joined.subscribe()
+    }
+
+    /// What the monitor learns of dead letters.
+    pub(crate) fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// The same as [`emit`](Self::emit) with [`Event::Alert`], of which the monitor learns too.
+    pub(crate) fn alert(&self, record: GivenUp) {
+        self.tap.given_up(&record);
+        let GivenUp { record, category, page, message, .. } = record;
+        self.emit(Event::Alert { record, category, page, message });
     }
 
     /// The same as [`emit`](Self::emit) with the event, which is made only where it is needed.
