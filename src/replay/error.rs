@@ -25,6 +25,14 @@ pub enum ReplayError {
         /// What happened.
         problem: String,
     },
+    /// The topic for replay marks cannot be used.
+    #[error("topic {topic:?} for replay marks {problem}")]
+    MarksTopic {
+        /// The topic.
+        topic: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// The broker could not be asked, or refused.
     #[error(transparent)]
     Broker(#[from] BrokerError),

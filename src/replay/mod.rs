@@ -9,6 +9,7 @@ mod groups;
 mod letter;
 mod letters;
 mod listing;
+pub(crate) mod marks;
 mod options;
 pub(crate) mod reading;
 mod report;
