@@ -1,15 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::policy::Category;
+use crate::policy::{Category, DeadLetterTopics};
 use crate::record::{RecordId, TopicPartition};
 
 /// What the monitor learns of a consumer's dead letters as they happen. In a storm a letter costs a lock and a look into a map,
 /// and wakes nobody: who listens is woken for the first one of a group, and takes the others when the group's time is over.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Tap {
     listening: AtomicBool,
     gathered: Mutex<Gathered>,
@@ -19,12 +19,13 @@ pub(crate) struct Tap {
 /// The most topics that are told apart: routing functions can make up any number of names.
 const MOST_TOPICS: usize = 1_000;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Gathered {
     /// By category, then by topic. A group without letters is one whose next letter wakes nobody.
     letters: [HashMap<String, Option<Letters>>; Category::ALL.len()],
-    holds: BTreeMap<(String, i32), Hold>,
-    published: BTreeSet<String>,
+    /// Where dead letters were published, and whether a routing function chose it.
+    published: BTreeMap<String, bool>,
+    topics: DeadLetterTopics,
 }
 
 /// Letters that are told of together.
@@ -56,20 +57,10 @@ pub(crate) struct GivenUp {
     pub(crate) dead_letter: Option<(TopicPartition, i64)>,
 }
 
-/// Dead letters of a source partition that cannot be published.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hold {
-    /// The dead-letter topic.
-    pub(crate) topic: String,
-    pub(crate) source_partition: i32,
-    pub(crate) reason: String,
-    /// How many waited when it began.
-    pub(crate) waiting: usize,
-}
-
 impl Tap {
-    /// From now on somebody listens.
-    pub(crate) fn listen(&self) {
+    /// From now on somebody listens. `topics` are where dead letters go by themselves.
+    pub(crate) fn listen(&self, topics: DeadLetterTopics) {
+        self.lock().topics = topics;
         self.listening.store(true, Ordering::Release);
     }
 
@@ -84,6 +75,7 @@ impl Tap {
         let source = record.record.partition.topic();
         let topic = record.dead_letter.as_ref().map_or(source, |(partition, _)| partition.topic());
         let groups = &mut gathered.letters[record.category as usize];
+        let room = groups.len() < MOST_TOPICS;
         let new = || Letters { count: 1, page: record.page, example: record.clone() };
         match groups.get_mut(topic) {
             Some(Some(letters)) => {
@@ -91,7 +83,7 @@ impl Tap {
                 letters.page |= record.page;
             }
             Some(none) => *none = Some(new()),
-            None if groups.len() < MOST_TOPICS => {
+            None if room => {
                 groups.insert(topic.to_owned(), Some(new()));
                 drop(gathered);
                 self.wake.notify_one();
@@ -100,28 +92,12 @@ impl Tap {
         }
     }
 
-    /// Dead letters were acknowledged in a topic.
-    pub(crate) fn published(&self, topic: &str) {
+    /// Dead letters of a source were acknowledged in a topic.
+    pub(crate) fn published(&self, source: &str, topic: &str) {
         let Some(mut gathered) = self.gathered() else { return };
-        if !gathered.published.contains(topic) && gathered.published.len() < MOST_TOPICS {
-            gathered.published.insert(topic.to_owned());
-        }
-    }
-
-    /// Dead letters cannot be published for now.
-    pub(crate) fn held(&self, hold: Hold) {
-        let Some(mut gathered) = self.gathered() else { return };
-        gathered.holds.insert((hold.topic.clone(), hold.source_partition), hold);
-        drop(gathered);
-        self.wake.notify_one();
-    }
-
-    /// They can be published again, or are not this consumer's any more.
-    pub(crate) fn released(&self, topic: &str, source_partition: i32) {
-        let Some(mut gathered) = self.gathered() else { return };
-        if gathered.holds.remove(&(topic.to_owned(), source_partition)).is_some() {
-            drop(gathered);
-            self.wake.notify_one();
+        if !gathered.published.contains_key(topic) && gathered.published.len() < MOST_TOPICS {
+            let routed = gathered.topics.all_for(source).iter().all(|own| own != topic);
+            gathered.published.insert(topic.to_owned(), routed);
         }
     }
 
@@ -150,14 +126,10 @@ impl Tap {
         }
     }
 
-    /// What is held now.
-    pub(crate) fn holds(&self) -> Vec<Hold> {
-        self.lock().holds.values().cloned().collect()
-    }
-
-    /// The topics that dead letters were published to.
-    pub(crate) fn topics(&self) -> Vec<String> {
-        self.lock().published.iter().cloned().collect()
+    /// The topics that a routing function chose for dead letters that were published.
+    pub(crate) fn routed(&self) -> Vec<String> {
+        let gathered = self.lock();
+        gathered.published.iter().filter(|(_, routed)| **routed).map(|(topic, _)| topic.clone()).collect()
     }
 
     /// `None` where nobody listens.
@@ -169,9 +141,6 @@ impl Tap {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Shared by all clones of the events.
-pub(super) type SharedTap = Arc<Tap>;
 
 #[cfg(test)]
 mod tests {
@@ -194,7 +163,7 @@ mod tests {
         let tap = Tap::default();
         tap.given_up(&letter("a", 0, false));
         assert!(tap.take_letters().is_empty(), "nobody listens");
-        tap.listen();
+        tap.listen(DeadLetterTopics::single());
         tap.given_up(&letter("a", 1, false));
         tap.changed().await;
         let taken = tap.take_letters();
@@ -219,24 +188,20 @@ mod tests {
     #[test]
     fn made_up_topics_take_no_more_memory_than_that() {
         let tap = Tap::default();
-        tap.listen();
+        tap.listen(DeadLetterTopics::single());
         for index in 0..2 * MOST_TOPICS {
             tap.given_up(&letter(&format!("topic-{index}"), 0, false));
-            tap.published(&format!("topic-{index}"));
+            tap.published("orders", &format!("topic-{index}"));
         }
-        assert_eq!((tap.take_letters().len(), tap.topics().len()), (MOST_TOPICS, MOST_TOPICS));
+        assert_eq!((tap.take_letters().len(), tap.routed().len()), (MOST_TOPICS, MOST_TOPICS));
     }
 
-    #[tokio::test]
-    async fn a_hold_lasts_until_it_is_released() {
+    #[test]
+    fn a_topic_that_the_settings_do_not_make_was_chosen_by_a_routing_function() {
         let tap = Tap::default();
-        tap.listen();
-        let hold = Hold { topic: "a".to_owned(), source_partition: 3, reason: "down".to_owned(), waiting: 2 };
-        tap.held(hold.clone());
-        tap.changed().await;
-        assert_eq!(tap.holds(), [hold]);
-        tap.released("a", 3);
-        tap.changed().await;
-        assert_eq!(tap.holds(), []);
+        tap.listen(DeadLetterTopics::single());
+        tap.published("orders", "orders.dlq");
+        tap.published("orders", "payments.dlq");
+        assert_eq!(tap.routed(), ["payments.dlq"]);
     }
 }

@@ -91,8 +91,7 @@ mod tests {
         let since = at(10).wall;
         let lasts = |severity, previous| Word::Lasts { severity, previous, since };
         let over = Word::Over { previous: Warning, since, lasted: Duration::from_secs(50) };
-        let expected =
-            [lasts(Warning, None), lasts(Critical, Some(Warning)), lasts(Warning, Some(Critical)), over];
+        let expected = [lasts(Warning, None), lasts(Critical, Some(Warning)), lasts(Warning, Some(Critical)), over];
         assert_eq!(told, expected);
         let mut condition = Condition::default();
         let times = (0..=130).filter(|second| condition.update(at(*second), Some(Warning), REPEAT).is_some());

@@ -20,7 +20,11 @@ fn at_or_above_critical_only_the_critical_alert_is_told() {
     assert_eq!(told(&mut depth, 0, 99), None);
     let critical = told(&mut depth, 30, 1_234).unwrap();
     assert_eq!(critical.title, "Critical: dead letters in orders.dlq.poison");
-    assert!(critical.message.starts_with("depth is 1,234, threshold is 1,000, growing by 2270 "), "{}", critical.message);
+    assert!(
+        critical.message.starts_with("depth is 1,234, threshold is 1,000, growing by 2270 "),
+        "{}",
+        critical.message
+    );
     assert_eq!(told(&mut depth, 60, 2_000), None);
     let warning = told(&mut depth, 90, 500).unwrap();
     assert_eq!(warning.title, "Warning: dead letters in orders.dlq.poison");

@@ -5,7 +5,6 @@ use super::alert::Severity;
 use super::condition::{Condition, Now, Word};
 use super::settings::Limits;
 use super::text::{brief, lasting};
-use crate::event::Hold;
 
 /// The longest part of a broker's answer in an alert, in characters.
 const REASON: usize = 300;
@@ -20,6 +19,15 @@ pub(super) struct Holds {
 struct Held {
     since: Now,
     condition: Condition,
+}
+
+/// Dead letters of a source partition that cannot be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hold {
+    /// The dead-letter topic.
+    pub(super) topic: String,
+    pub(super) source_partition: i32,
+    pub(super) reason: String,
 }
 
 /// What is to be told of a dead-letter topic.
@@ -64,7 +72,8 @@ impl Holds {
 fn words(topic: &str, word: &Word, holds: &[&Hold], since: Now, now: Now) -> (String, String) {
     let lasted = lasting(now.elapsed.saturating_sub(since.elapsed));
     if let Word::Over { .. } = word {
-        let message = format!("dead letters are published again after {lasted}, or were given up with their partitions");
+        let message =
+            format!("dead letters are published again after {lasted}, or were given up with their partitions");
         return (format!("Resolved: dead letters are published to {topic} again"), message);
     }
     let partitions: BTreeSet<String> = holds.iter().map(|hold| hold.source_partition.to_string()).collect();
@@ -84,7 +93,7 @@ mod tests {
     use super::*;
 
     fn hold(topic: &str, source_partition: i32) -> Hold {
-        Hold { topic: topic.to_owned(), source_partition, reason: "broker answered NO".to_owned(), waiting: 1 }
+        Hold { topic: topic.to_owned(), source_partition, reason: "broker answered NO".to_owned() }
     }
 
     #[test]

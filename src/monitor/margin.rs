@@ -126,7 +126,8 @@ fn words(position: &Position, danger: Option<Danger>, word: &Word) -> (String, S
         ),
         None => {
             let lasted = if let Word::Over { lasted, .. } = word { *lasted } else { Duration::ZERO };
-            let message = format!("no unhandled record is about to be removed any more, after {}; {waiting}", lasting(lasted));
+            let message =
+                format!("no unhandled record is about to be removed any more, after {}; {waiting}", lasting(lasted));
             (format!("Resolved: records of {partition}"), message)
         }
     }

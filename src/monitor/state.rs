@@ -6,11 +6,11 @@ use super::alert::{Alert, AlertKind, AlertState, Severity};
 use super::condition::{Now, Word};
 use super::depth::{Depth, Reading};
 use super::health::TopicHealth;
-use super::holds::Holds;
+use super::holds::{Hold, Holds};
 use super::margin::{Margin, Position};
 use super::settings::Limits;
 use super::windows::{self, Windows};
-use crate::event::{Hold, LetterGroup, Letters};
+use crate::event::{LetterGroup, Letters};
 use crate::record::TopicPartition;
 
 /// What a monitor knows: what was read and heard goes in, alerts come out. It does nothing by itself.

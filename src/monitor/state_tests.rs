@@ -23,17 +23,16 @@ fn an_alert_says_who_what_and_since_when() {
     assert_eq!((alert.kind, alert.state, alert.severity), (AlertKind::Depth, AlertState::Firing, Severity::Critical));
     assert_eq!((&*alert.key, &*alert.source), ("bezoar/depth/orders.dlq.poison;environment=test", "me"));
     assert!(!alert.page);
-    let expected = [
-        ("category", "poison"),
-        ("environment", "test"),
-        ("group", "fulfilment"),
-        ("topic", "orders.dlq.poison"),
-    ];
+    let expected =
+        [("category", "poison"), ("environment", "test"), ("group", "fulfilment"), ("topic", "orders.dlq.poison")];
     let found: Vec<_> = alert.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(found, expected);
     assert_eq!((alert.since, alert.at, alert.until - alert.at), (at(0).wall, at(0).wall, 3_660_000));
     let over = state.read(at(90), vec![reading("orders.dlq.poison", 0)], &none).remove(0);
-    assert_eq!((over.state, over.severity, over.previous), (AlertState::Resolved, Severity::Info, Some(Severity::Critical)));
+    assert_eq!(
+        (over.state, over.severity, over.previous),
+        (AlertState::Resolved, Severity::Info, Some(Severity::Critical))
+    );
     assert_eq!((over.key, over.since, over.at), (alert.key, at(0).wall, at(90).wall));
 }
 

@@ -40,6 +40,7 @@ pub(crate) async fn judge(
 ) -> Result<Judged, PartitionError> {
     let retry = letters.ownership().failed(record.offset(), SystemTime::now());
     let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
+    context.events.meter().failed(record.partition(), verdict.category);
     // Classified by the true text; only the redacted one goes on, into events and logs too.
     let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
     if matches!(evidence.kind, FailureKind::Panic | FailureKind::Timeout) {
