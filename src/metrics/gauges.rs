@@ -14,8 +14,6 @@ pub(crate) async fn run(consumer: ConsumerHandle, interval: Duration) {
         gauges.set(&partitions);
         tokio::time::sleep(interval).await;
     }
-    // What it had may be another's now.
-    gauges.set(&[]);
 }
 
 struct Gauges {
@@ -61,6 +59,13 @@ fn sums(partitions: &[PartitionStatus]) -> BTreeMap<&str, Sums> {
         sums.unacknowledged += status.unacknowledged;
     }
     topics
+}
+
+impl Drop for Gauges {
+    /// The consumer has ended, or was dropped: what it had may be another's now.
+    fn drop(&mut self) {
+        self.set(&[]);
+    }
 }
 
 impl Gauges {
