@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bezoar::broker::OffsetSpec;
+use bezoar::broker::{NewTopic, OffsetSpec};
 use bezoar::monitor::{Monitor, MonitorSettings, Severity, Webhook};
 use bezoar::record::TopicPartition;
 use chrono::DateTime;
@@ -24,7 +24,8 @@ struct Watch {
 impl Watch {
     async fn start(settings: MonitorSettings) -> Self {
         let cluster = Cluster::embedded().await;
-        let topic = cluster.topic("hooked.dlq.poison", 1).await;
+        let topic = format!("{}.dlq.poison", cluster.name("hooked"));
+        cluster.create(NewTopic::new(&topic, 1)).await;
         let settings = settings.thresholds(2, 5);
         settings.check().unwrap();
         let monitor = Monitor::new(cluster.ports().await, [topic.as_str()], settings).source("fulfilment@here");
