@@ -97,6 +97,12 @@ impl TopicMeter {
         meter
     }
 
+    /// The counts of a topic whose deliveries are timed by this, for tests.
+    #[cfg(test)]
+    pub(crate) fn timed(topic: &str, durations: Option<Histogram>) -> Self {
+        Self { durations, ..Self::new(topic.into(), Export::default()) }
+    }
+
     /// Counts a dead letter that was acknowledged.
     pub(super) fn dead_lettered(&self, category: Category, dead_letter_topic: &str) {
         self.add_dead_letters(category, dead_letter_topic, 1);
@@ -120,7 +126,7 @@ impl TopicMeter {
         counts.insert(dead_letter_topic.to_owned(), count);
     }
 
-    pub(super) fn counts(&self) -> TopicCounts {
+    pub(crate) fn counts(&self) -> TopicCounts {
         let sum = |counts: &[Count]| counts.iter().map(Count::get).sum::<u64>();
         let categories = Category::ALL.map(|category| {
             let index = category as usize;
