@@ -27,6 +27,7 @@
 //! | carry traces on | [`Delivery::trace_context`], [`ConsumerBuilder::on_delivery_span`](consumer::ConsumerBuilder::on_delivery_span) |
 //! | connect by TLS and SASL | [`broker::security`] |
 //! | send records | [`Delivery::produce`], [`producer::Producer`] |
+//! | hear of dead letters | [`monitor`], the repository's `docs/monitor.md` |
 //! | test | `testing::Harness`, `embedded::Broker` |
 //!
 //! # Features
@@ -54,6 +55,7 @@ mod group;
 pub mod handler;
 mod isolation;
 pub mod metrics;
+pub mod monitor;
 mod offsets;
 mod partition;
 pub mod policy;
