@@ -1,14 +1,10 @@
 use std::sync::Arc;
 
 use super::discard::DiscardReport;
-use super::entry::Entry;
 use super::error::ReplayError;
 use super::filter::Filter;
-use super::groups::Group;
-use super::listing::Listing;
 use super::options::ReplayOptions;
 use super::report::{Progress, ReplayReport};
-use super::stats::TopicStats;
 use crate::broker::Ports;
 use crate::record::RecordId;
 
@@ -34,35 +30,6 @@ impl DeadLetters {
     /// The dead letters of `topics`, through `ports` (of their own: a reader reads each partition once at a time).
     pub fn new(ports: Ports, topics: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         Self { ports, topics: topics.into_iter().map(Into::into).collect() }
-    }
-
-    /// The first `limit` dead letters that fit (100 is the custom), oldest first within each partition, and how many fit in all.
-    pub async fn list(&self, _filter: &Filter, _limit: usize) -> Result<Listing, ReplayError> {
-        todo!()
-    }
-
-    /// Hands each dead letter that fits to `each`, until it says `Break`; memory does not grow with their number.
-    pub async fn for_each(
-        &self,
-        _filter: &Filter,
-        _each: impl FnMut(Entry) -> std::ops::ControlFlow<()> + Send,
-    ) -> Result<(), ReplayError> {
-        todo!()
-    }
-
-    /// One dead letter by its own place.
-    pub async fn show(&self, _at: &RecordId) -> Result<Entry, ReplayError> {
-        todo!()
-    }
-
-    /// Dead letters of the same fault together, the most frequent first.
-    pub async fn groups(&self, _filter: &Filter) -> Result<Vec<Group>, ReplayError> {
-        todo!()
-    }
-
-    /// Numbers per dead-letter topic.
-    pub async fn stats(&self) -> Result<Vec<TopicStats>, ReplayError> {
-        todo!()
     }
 
     /// Sends dead letters to where they came from, or to another topic. `progress` is told of each as it is decided.
