@@ -94,6 +94,8 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// What [`Event::GroupTrouble`] told of works again. Its causes overlap: each that ends is told.
+    GroupRecovered,
     /// A topic that the consumer subscribes to does not exist, or not any more; it is read once it is there.
     TopicMissing {
         /// The topic.
