@@ -92,7 +92,11 @@ fn parse_topic(text: &str) -> Result<NewTopic, String> {
     let (name, partitions) = match text.rsplit_once(':') {
         Some((name, number)) => {
             let partitions = number.parse().ok().filter(|partitions| *partitions > 0);
-            (name, partitions.ok_or_else(|| format!("{number:?} is no number of partitions: write NAME:3, for example"))?)
+            (
+                name,
+                partitions
+                    .ok_or_else(|| format!("{number:?} is no number of partitions: write NAME:3, for example"))?,
+            )
         }
         None => (text, 1),
     };

@@ -85,7 +85,15 @@ impl From<ReplayError> for CliError {
     fn from(error: ReplayError) -> Self {
         match error {
             ReplayError::Broker(error) => error.into(),
-            ReplayError::NoSuchTopic { .. } | ReplayError::NoSuchLetter { .. } => Self::nothing(error),
+            ReplayError::NotAllowed { .. } | ReplayError::Stalled { .. } => Self::new(Exit::Broker, error),
+            ReplayError::ReplaysTopic { .. } => Self::usage(error),
+            ReplayError::NoSuchTopic { .. }
+            | ReplayError::NoSuchPartition { .. }
+            | ReplayError::NoSuchLetter { .. }
+            | ReplayError::Gone { .. }
+            | ReplayError::BeyondEnd { .. }
+            | ReplayError::OtherTopic { .. } => Self::nothing(error),
+            _ => Self::failed(error),
         }
     }
 }

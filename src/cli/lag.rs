@@ -53,7 +53,8 @@ pub(super) async fn run(args: &LagArgs, connection: &ConnectionArgs, out: &mut O
             args.group, group.state
         )));
     }
-    let (known, behind) = lags.iter().filter_map(|lag| lag.lag).fold((0, 0), |(known, sum), lag| (known + 1, sum + lag));
+    let (known, behind) =
+        lags.iter().filter_map(|lag| lag.lag).fold((0, 0), |(known, sum), lag| (known + 1, sum + lag));
     if out.is_json() {
         for lag in &lags {
             out.json(lag)?;
@@ -63,7 +64,11 @@ pub(super) async fn run(args: &LagArgs, connection: &ConnectionArgs, out: &mut O
     }
     out.flush()?;
     let unknown = lags.len() as u64 - known;
-    let without = if unknown == 0 { String::new() } else { format!("; nothing committed yet for {}", count(unknown, "partition")) };
+    let without = if unknown == 0 {
+        String::new()
+    } else {
+        format!("; nothing committed yet for {}", count(unknown, "partition"))
+    };
     let behind = count(u64::try_from(behind).unwrap_or(0), "record");
     note(&format!("group {} is {} and {behind} behind{without}", args.group, group.state));
     Ok(Exit::Done)
@@ -71,7 +76,9 @@ pub(super) async fn run(args: &LagArgs, connection: &ConnectionArgs, out: &mut O
 
 fn missing(error: BrokerError, group: &str) -> CliError {
     match error.code() {
-        Some(ErrorCode::GROUP_ID_NOT_FOUND) => CliError::nothing(format!("there is no group {group:?}: check its name")),
+        Some(ErrorCode::GROUP_ID_NOT_FOUND) => {
+            CliError::nothing(format!("there is no group {group:?}: check its name"))
+        }
         _ => error.into(),
     }
 }
@@ -79,7 +86,9 @@ fn missing(error: BrokerError, group: &str) -> CliError {
 /// All partitions of the topics that are meant.
 async fn partitions(ports: &Ports, patterns: &[String]) -> Result<Vec<TopicPartition>, CliError> {
     let mut names = ports.admin.list_topics().await?;
-    names.retain(|name| patterns.is_empty() && !name.starts_with("__") || patterns.iter().any(|pattern| fits(pattern, name)));
+    names.retain(|name| {
+        patterns.is_empty() && !name.starts_with("__") || patterns.iter().any(|pattern| fits(pattern, name))
+    });
     if names.is_empty() {
         return Err(CliError::nothing("no topic fits"));
     }

@@ -1,6 +1,5 @@
 use clap::Args;
 use serde::Serialize;
-use uuid::Uuid;
 
 use super::connection::ConnectionArgs;
 use super::exit::{CliError, Exit};
@@ -33,7 +32,7 @@ pub(super) struct TopicsArgs {
 #[derive(Debug, Serialize)]
 struct TopicJson {
     topic: String,
-    topic_id: Option<Uuid>,
+    topic_id: Option<String>,
     partitions: i32,
     records: u64,
     dead_letters: bool,
@@ -52,7 +51,7 @@ pub(super) async fn run(args: &TopicsArgs, connection: &ConnectionArgs, out: &mu
     let rows = topics.into_iter().zip(records).map(|(topic, records)| TopicJson {
         dead_letters: is_dead_letter_topic(&topic.name),
         topic: topic.name,
-        topic_id: topic.id,
+        topic_id: topic.id.map(|id| id.to_string()),
         partitions: topic.partitions,
         records,
     });

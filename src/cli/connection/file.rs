@@ -63,7 +63,8 @@ mod tests {
     fn a_file_of_ones_own_and_that_of_a_consumer_are_both_read() {
         let security = "[security.sasl]\nmechanism = 'PLAIN'\nusername = 'a'\npassword = 'b'";
         let sasl = Security::default().sasl(Sasl::plain("a", "b"));
-        for head in ["bootstrap = 'one:1, two:2'", "group = 'g'\nbootstrap = ['one:1', 'two:2']\npoison_timeout = '5s'"] {
+        for head in ["bootstrap = 'one:1, two:2'", "group = 'g'\nbootstrap = ['one:1', 'two:2']\npoison_timeout = '5s'"]
+        {
             let file = ConnectionFile::parse(&format!("{head}\n{security}")).unwrap();
             assert_eq!(file.bootstrap, ["one:1", "two:2"]);
             assert_eq!(file.security.security().unwrap(), sasl);

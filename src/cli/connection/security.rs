@@ -120,7 +120,10 @@ impl SecurityArgs {
         }
         let Some(sasl) = &mut settings.sasl else {
             let files = [&self.sasl_password_file, &self.sasl_token_file];
-            if self.sasl_username.is_some() || self.sasl_password_env.is_some() || files.iter().any(|file| file.is_some()) {
+            if self.sasl_username.is_some()
+                || self.sasl_password_env.is_some()
+                || files.iter().any(|file| file.is_some())
+            {
                 return Err(CliError::usage(
                     "SASL is set without its mechanism: give --sasl-mechanism PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or \
                      OAUTHBEARER",
@@ -162,7 +165,8 @@ mod tests {
         args.merge(file(text), password_is_set).unwrap().security().unwrap()
     }
 
-    const SASL: &str = "[tls]\nca_file = 'file.pem'\n[sasl]\nmechanism = 'PLAIN'\nusername = 'file'\npassword = 'secret'";
+    const SASL: &str =
+        "[tls]\nca_file = 'file.pem'\n[sasl]\nmechanism = 'PLAIN'\nusername = 'file'\npassword = 'secret'";
 
     #[test]
     fn nothing_given_is_what_the_file_says() {

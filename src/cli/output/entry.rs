@@ -1,13 +1,11 @@
 //! A dead letter in JSON, and what to warn of.
 
 use serde::Serialize;
-use uuid::Uuid;
 
 use super::bytes::{self, HeaderJson};
 use super::time::rfc3339;
 use crate::dead_letter::short_id;
 use crate::policy::{Category, DeadLetterTopics};
-use crate::record::RecordId;
 use crate::replay::{Convention, DeadLetter, Entry, Fidelity, Origin, State};
 
 /// A dead letter as JSON lines have it; docs/cli.md documents the fields.
@@ -15,7 +13,7 @@ use crate::replay::{Convention, DeadLetter, Entry, Fidelity, Origin, State};
 pub(in crate::cli) struct EntryJson<'a> {
     place: String,
     topic: &'a str,
-    topic_id: Option<Uuid>,
+    topic_id: Option<String>,
     partition: i32,
     offset: i64,
     timestamp: String,
@@ -23,6 +21,7 @@ pub(in crate::cli) struct EntryJson<'a> {
     replayed: bool,
     replayed_at: Option<String>,
     replay_result: Option<String>,
+    duplicate_of: Option<String>,
     id: Option<String>,
     origin: OriginJson<'a>,
     last_hop: Option<OriginJson<'a>>,
@@ -54,7 +53,7 @@ pub(in crate::cli) struct EntryJson<'a> {
 #[derive(Debug, Serialize)]
 struct OriginJson<'a> {
     topic: Option<&'a str>,
-    topic_id: Option<Uuid>,
+    topic_id: Option<String>,
     partition: Option<i32>,
     offset: Option<i64>,
     timestamp: Option<String>,
@@ -64,7 +63,7 @@ impl<'a> OriginJson<'a> {
     fn new(origin: &'a Origin) -> Self {
         Self {
             topic: origin.topic.as_deref(),
-            topic_id: origin.topic_id,
+            topic_id: origin.topic_id.map(|id| id.to_string()),
             partition: origin.partition,
             offset: origin.offset,
             timestamp: origin.timestamp.map(rfc3339),
@@ -74,13 +73,13 @@ impl<'a> OriginJson<'a> {
 
 impl<'a> EntryJson<'a> {
     pub(in crate::cli) fn new(entry: &'a Entry) -> Self {
-        let Entry { at, timestamp, letter, state, .. } = entry;
+        let Entry { at, timestamp, letter, state, duplicate_of } = entry;
         let (key, key_base64) = bytes::fields(letter.key.as_deref());
         let (value, value_base64) = bytes::fields(letter.value.as_deref());
         Self {
             place: at.to_string(),
             topic: at.partition.topic(),
-            topic_id: at.topic_id,
+            topic_id: at.topic_id.map(|id| id.to_string()),
             partition: at.partition.partition(),
             offset: at.offset,
             timestamp: rfc3339(*timestamp),
@@ -91,6 +90,7 @@ impl<'a> EntryJson<'a> {
                 _ => None,
             },
             replay_result: state.result(),
+            duplicate_of: duplicate_of.as_ref().map(ToString::to_string),
             id: display_id(&letter.origin),
             origin: OriginJson::new(&letter.origin),
             last_hop: letter.last_hop.as_ref().map(OriginJson::new),
@@ -108,7 +108,7 @@ impl<'a> EntryJson<'a> {
             replay_count: letter.replay_count,
             convention: convention_name(letter.convention),
             fidelity: fidelity_name(letter.fidelity),
-            warnings: warnings(at, letter),
+            warnings: warnings(entry),
             key,
             key_base64,
             headers: letter.headers.iter().map(HeaderJson::new).collect(),
@@ -166,8 +166,18 @@ pub(in crate::cli) fn convention_name(convention: Convention) -> &'static str {
     }
 }
 
+/// An error in one line: its type and its message.
+pub(in crate::cli) fn error_text(letter: &DeadLetter) -> String {
+    match (letter.error_type.as_str(), letter.message.as_str()) {
+        ("", message) => message.to_owned(),
+        (error_type, "") => error_type.to_owned(),
+        (error_type, message) => format!("{error_type}: {message}"),
+    }
+}
+
 /// What a person should know before replaying it.
-pub(in crate::cli) fn warnings(at: &RecordId, letter: &DeadLetter) -> Vec<String> {
+pub(in crate::cli) fn warnings(entry: &Entry) -> Vec<String> {
+    let (dead_letter_topic, letter) = (entry.at.partition.topic(), &entry.letter);
     let mut warnings = Vec::new();
     match letter.fidelity {
         Fidelity::Exact => {}
@@ -206,10 +216,10 @@ pub(in crate::cli) fn warnings(at: &RecordId, letter: &DeadLetter) -> Vec<String
             "it says that it came from {origin:?}, which looks like a retry or dead-letter topic itself: headers can be \
              forged or belong to a hop, so look before you allow it as a target"
         )),
-        Some(origin) if !vouches(at.partition.topic(), origin) => warnings.push(format!(
+        Some(origin) if !vouches(dead_letter_topic, origin) => warnings.push(format!(
             "it says that it came from {origin:?}, for which the name of {:?} does not vouch: a replay there needs \
              --allow-target {origin}",
-            at.partition.topic()
+            dead_letter_topic
         )),
         Some(_) => {}
     }
@@ -219,7 +229,9 @@ pub(in crate::cli) fn warnings(at: &RecordId, letter: &DeadLetter) -> Vec<String
 /// Whether a topic looks like one that records pass through between a source and their end.
 pub(in crate::cli) fn is_by_the_way(topic: &str) -> bool {
     let words = topic.to_ascii_lowercase();
-    words.split(['.', '-', '_']).any(|word| matches!(word, "dlq" | "dlt" | "retry" | "replays" | "deadletter" | "poison"))
+    words
+        .split(['.', '-', '_'])
+        .any(|word| matches!(word, "dlq" | "dlt" | "retry" | "replays" | "deadletter" | "poison"))
 }
 
 /// Whether a dead-letter topic's name says that its records come from `source`.

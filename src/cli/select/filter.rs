@@ -61,15 +61,14 @@ pub(in crate::cli) struct FilterArgs {
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 
-    /// By what became of them
-    #[arg(long, value_enum, default_value_t)]
-    state: StateArg,
+    /// By what became of them [default: unresolved]
+    #[arg(long, value_enum)]
+    state: Option<StateArg>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StateArg {
     /// Neither replayed nor discarded
-    #[default]
     Unresolved,
     /// Replayed or discarded
     Resolved,
@@ -78,8 +77,13 @@ enum StateArg {
 }
 
 impl FilterArgs {
-    /// The filter that is described.
+    /// The filter that is described, for those that are unresolved unless others are asked for.
     pub(in crate::cli) fn filter(&self) -> Filter {
+        self.filter_or(States::Unresolved)
+    }
+
+    /// The filter that is described; `states` where none are asked for.
+    pub(in crate::cli) fn filter_or(&self, states: States) -> Filter {
         Filter {
             categories: self.category.clone(),
             error_type: self.error_type.clone(),
@@ -96,9 +100,10 @@ impl FilterArgs {
             }),
             text: self.text.clone(),
             states: match self.state {
-                StateArg::Unresolved => States::Unresolved,
-                StateArg::Resolved => States::Resolved,
-                StateArg::All => States::All,
+                None => states,
+                Some(StateArg::Unresolved) => States::Unresolved,
+                Some(StateArg::Resolved) => States::Resolved,
+                Some(StateArg::All) => States::All,
             },
         }
     }
@@ -107,11 +112,6 @@ impl FilterArgs {
     pub(in crate::cli) fn is_given(&self) -> bool {
         let filter = self.filter();
         filter != Filter { states: filter.states, ..Filter::default() }
-    }
-
-    /// Whether all states are asked for, so that they are worth a column.
-    pub(in crate::cli) fn shows_states(&self) -> bool {
-        self.state != StateArg::Unresolved
     }
 }
 
@@ -157,6 +157,6 @@ mod tests {
         let filter = args.filter();
         assert_eq!(filter.header, Some(("tenant".into(), Some(Bytes::from("a=b")))));
         assert_eq!(filter.key, Some(Bytes::from("k")));
-        assert!(args.is_given() && !FilterArgs { state: StateArg::All, ..FilterArgs::default() }.is_given());
+        assert!(args.is_given() && !FilterArgs { state: Some(StateArg::All), ..FilterArgs::default() }.is_given());
     }
 }

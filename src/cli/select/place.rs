@@ -3,7 +3,9 @@ use crate::record::{RecordId, TopicPartition};
 
 /// Reads a dead letter's place, `orders.dlq.poison/0/3`.
 pub(in crate::cli) fn parse_place(text: &str) -> Result<RecordId, String> {
-    let wrong = |why: &str| format!("{text:?} is no place of a dead letter ({why}): write TOPIC/PARTITION/OFFSET, as `list` shows it");
+    let wrong = |why: &str| {
+        format!("{text:?} is no place of a dead letter ({why}): write TOPIC/PARTITION/OFFSET, as `list` shows it")
+    };
     let mut parts = text.rsplitn(3, '/');
     let (Some(offset), Some(partition), Some(topic)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(wrong("it needs two slashes"));
@@ -23,7 +25,9 @@ mod tests {
     #[test]
     fn a_place_is_what_is_shown() {
         assert_eq!(parse_place("orders.dlq.poison/0/3").unwrap().to_string(), "orders.dlq.poison/0/3");
-        for wrong in ["orders", "orders/0", "orders/x/1", "orders/0/-1", "a/b/0/1", "/0/1", "orders/0/99999999999999999999"] {
+        for wrong in
+            ["orders", "orders/0", "orders/x/1", "orders/0/-1", "a/b/0/1", "/0/1", "orders/0/99999999999999999999"]
+        {
             assert!(parse_place(wrong).unwrap_err().contains("TOPIC/PARTITION/OFFSET"), "{wrong}");
         }
     }

@@ -1,6 +1,6 @@
 use clap::Args;
 
-use crate::broker::{Admin, BrokerError};
+use crate::broker::Admin;
 use crate::cli::exit::CliError;
 
 /// The dead-letter topics that a command is for.
@@ -95,7 +95,15 @@ mod tests {
     use super::*;
 
     fn chosen(topics: &[&str], sources: &[&str]) -> Result<Vec<String>, String> {
-        let all = ["orders", "orders.dlq", "orders.dlq.poison", "orders.dlq.poison.replays", "orders.dlq.replays", "orders.dlqx", "paid.dlq"];
+        let all = [
+            "orders",
+            "orders.dlq",
+            "orders.dlq.poison",
+            "orders.dlq.poison.replays",
+            "orders.dlq.replays",
+            "orders.dlqx",
+            "paid.dlq",
+        ];
         let owned = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         choose(&owned(&all), &owned(topics), &owned(sources))
     }
@@ -118,7 +126,9 @@ mod tests {
 
     #[test]
     fn patterns_fit_whole_names() {
-        for (pattern, name) in [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*a", "aba"), ("abc", "abc")] {
+        for (pattern, name) in
+            [("*", ""), ("a*", "a"), ("a*c", "abc"), ("*b*", "abc"), ("a*b*a", "aba"), ("abc", "abc")]
+        {
             assert!(fits(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in [("a*", "ba"), ("a*a", "a"), ("*b*b", "ab"), ("abc", "abcd")] {
