@@ -18,8 +18,8 @@ Exit codes:
     5  dlq watch --once: a topic is not healthy
   130  Ctrl-C before the end
 
-Connection: flags come first, then environment variables, then the file of --config. `bezoar help dlq list` shows those for TLS
-and SASL too. BEZOAR_LOG filters what -v logs, such as BEZOAR_LOG=bezoar=debug.
+Connection: flags come first, then environment variables, then the file of --config. `bezoar help dlq list` shows those for \
+TLS and SASL too. BEZOAR_LOG filters what -v logs, such as BEZOAR_LOG=bezoar=debug.
 
 Examples:
   bezoar --bootstrap localhost:9092 topics --dead-letters
@@ -38,11 +38,11 @@ pub(super) struct Cli {
     pub(super) command: Command,
 
     /// How results are written
-    #[arg(long, short, global = true, value_enum, default_value_t)]
+    #[arg(long, short, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) output: Format,
 
     /// Log what is done on standard error; twice for more
-    #[arg(long, short, global = true, action = ArgAction::Count)]
+    #[arg(long, short, global = true, action = ArgAction::Count, help_heading = "Output")]
     pub(super) verbose: u8,
 
     #[command(flatten)]

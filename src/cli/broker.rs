@@ -15,8 +15,8 @@ use crate::policy::valid_topic_name;
 #[command(long_about = "\
 Run a broker in memory, for tests and to try things out.
 
-It speaks Kafka's protocol, so that all clients can use it, until Ctrl-C. Records are kept in memory only, and are gone at the
-end. Nothing is deleted by age. There is no access control: whoever reaches the address can read and write.")]
+It speaks Kafka's protocol, so that all clients can use it, until Ctrl-C. Records are kept in memory only, and are \
+gone at the end. Nothing is deleted by age. There is no access control: whoever reaches the address can read and write.")]
 #[command(after_help = "\
 Examples:
   bezoar broker --topic orders:3 --topic orders.dlq.poison

@@ -66,7 +66,7 @@ pub(super) async fn run(args: &GroupsArgs, connection: &ConnectionArgs, out: &mu
     let letters = found.groups.iter().map(|group| group.count).sum::<u64>() + found.others;
     let mut text = format!("{} in {}", count(letters, "dead letter"), count(found.groups.len() as u64, "group"));
     if groups.len() < found.groups.len() {
-        text.push_str(&format!("; the first {} are shown, --limit shows more", thousands(groups.len() as u64)));
+        text.push_str(&format!("; {} shown, --limit shows more", thousands(groups.len() as u64)));
     }
     if found.others > 0 {
         let others = count(found.others, "dead letter");

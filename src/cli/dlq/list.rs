@@ -12,8 +12,8 @@ use crate::replay::{DeadLetters, Entry, Listing, State};
 /// `bezoar dlq list`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Topics come one after another, the oldest dead letters of each first. Those that are replayed or discarded are left out, unless
---state asks for them.
+Topics come one after another, the oldest dead letters of each first. Those that are replayed or discarded are left out, \
+unless --state asks for them.
 
 Examples:
   bezoar dlq list --source orders
@@ -51,8 +51,7 @@ pub(super) async fn run(args: &ListArgs, connection: &ConnectionArgs, out: &mut 
     let fit = if listing.matched == 1 { "fits" } else { "fit" };
     let mut text = format!("{} {fit}", count(listing.matched, "dead letter"));
     if listing.has_more() {
-        let shown = thousands(listing.entries.len() as u64);
-        text.push_str(&format!("; the first {shown} are listed, --limit lists more"));
+        text.push_str(&format!("; {} listed, --limit lists more", thousands(listing.entries.len() as u64)));
     }
     note(&text);
     Ok(Exit::Done)

@@ -54,8 +54,7 @@ fn describe(entry: &Entry, now: i64) -> String {
     page.fact("Error", &letter.error_type);
     page.fact("Message", &letter.message);
     page.fact("Fingerprint", &letter.fingerprint);
-    let attempts = letter.attempts.map(|attempts| count(attempts.into(), "attempt"));
-    page.fact("Attempts", &attempts.unwrap_or_default());
+    page.fact("Attempts", &letter.attempts.map(|attempts| attempts.to_string()).unwrap_or_default());
     page.fact("First failed", &letter.first_failed_at.map(|at| when(at, now)).unwrap_or_default());
     page.fact("Last failed", &letter.last_failed_at.map(|at| when(at, now)).unwrap_or_default());
     page.fact("Group", letter.group.as_deref().unwrap_or_default());
@@ -64,7 +63,7 @@ fn describe(entry: &Entry, now: i64) -> String {
         "Consumer",
         &format!("{}{}", letter.consumer_id.as_deref().unwrap_or_default(), version.unwrap_or_default()),
     );
-    page.fact("Replayed", &format!("{} before", times(letter.replay_count)));
+    page.fact("Replayed", &times(letter.replay_count));
     page.fact("Written as", &format!("{} ({})", convention_name(letter.convention), fidelity_name(letter.fidelity)));
     for warning in warnings(entry) {
         page.fact("Warning", &warning);
@@ -128,11 +127,12 @@ fn when(at: i64, now: i64) -> String {
     format!("{} ({} ago)", rfc3339(at), age(now, at))
 }
 
+/// How often it was replayed before it failed this time.
 fn times(number: u32) -> String {
     match number {
-        0 => "never".to_owned(),
-        1 => "once".to_owned(),
-        _ => format!("{number} times"),
+        0 => "never before".to_owned(),
+        1 => "once before".to_owned(),
+        _ => format!("{number} times before"),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::note_unreadable;
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
+use crate::cli::output::entry::vouches;
 use crate::cli::output::time::{age, now, rfc3339};
 use crate::cli::output::{Column, Out, Table, thousands};
 use crate::cli::select::TopicArgs;
@@ -15,8 +16,8 @@ use crate::replay::{DeadLetters, TopicStats};
 /// `bezoar dlq stats`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Parked dead letters (replayed as often as is allowed, and failed again) and claimed ones (a run began to replay them, and has not
-told the result) count as unresolved too. The second table breaks those that are unresolved down.
+Parked dead letters (replayed as often as is allowed, and failed again) and claimed ones (a run began to replay them, and \
+has not told the result) count as unresolved too. A second table breaks those that are unresolved down, where their topic's name does not say it.
 
 Examples:
   bezoar dlq stats --source orders
@@ -105,11 +106,16 @@ fn breakdown(all: &[TopicStats]) -> Table {
                 table.row([stats.topic.to_string(), thousands(number), what]);
             }
         };
+        // What the topic's name says of all of them needs no row.
         for (category, number) in &stats.categories {
-            row(*number, format!("{category}"));
+            if stats.categories.len() > 1 || !stats.topic.ends_with(category.as_str()) {
+                row(*number, category.to_string());
+            }
         }
         for (source, number) in &stats.sources {
-            row(*number, format!("from {source}"));
+            if stats.sources.len() > 1 || stats.other_sources > 0 || !vouches(&stats.topic, source) {
+                row(*number, format!("from {source}"));
+            }
         }
         row(stats.other_sources, "from elsewhere".to_owned());
         row(stats.parked, "parked".to_owned());

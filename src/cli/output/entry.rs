@@ -166,13 +166,20 @@ pub(in crate::cli) fn convention_name(convention: Convention) -> &'static str {
     }
 }
 
-/// An error in one line: its type and its message.
+/// An error in one line: the last part of its type's name, and its message.
 pub(in crate::cli) fn error_text(letter: &DeadLetter) -> String {
-    match (letter.error_type.as_str(), letter.message.as_str()) {
+    match (short_type(&letter.error_type), letter.message.as_str()) {
         ("", message) => message.to_owned(),
         (error_type, "") => error_type.to_owned(),
         (error_type, message) => format!("{error_type}: {message}"),
     }
+}
+
+/// `orders::OrderError` as `OrderError`, `java.lang.Exception` as `Exception`.
+fn short_type(name: &str) -> &str {
+    let end = name.find('<').unwrap_or(name.len());
+    let start = name[..end].rfind([':', '.']).map_or(0, |at| at + 1);
+    if start == end { name } else { &name[start..] }
 }
 
 /// What a person should know before replaying it.
@@ -235,7 +242,7 @@ pub(in crate::cli) fn is_by_the_way(topic: &str) -> bool {
 }
 
 /// Whether a dead-letter topic's name says that its records come from `source`.
-fn vouches(dead_letter_topic: &str, source: &str) -> bool {
+pub(in crate::cli) fn vouches(dead_letter_topic: &str, source: &str) -> bool {
     let single = DeadLetterTopics::single().topic_for(source, Category::Unknown);
     dead_letter_topic.strip_prefix(&single).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -252,6 +259,12 @@ mod tests {
         for topic in ["orders", "retryable-payments", "dlqs"] {
             assert!(!is_by_the_way(topic), "{topic}");
         }
+    }
+
+    #[test]
+    fn types_are_short_in_tables() {
+        let names = ["orders::OrderError", "java.lang.Exception", "a::B<c::D>", "panic", "", "odd."].map(short_type);
+        assert_eq!(names, ["OrderError", "Exception", "B<c::D>", "panic", "", "odd."]);
     }
 
     #[test]

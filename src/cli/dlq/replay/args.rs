@@ -10,11 +10,11 @@ use crate::replay::ReplayOptions;
 /// `bezoar dlq replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What would be sent is shown first, and a question asked before anything is. Each dead letter goes to the topic that it came from,
-into the same partition where that exists, with its original key, value and headers (and those that tell of the replay). What was
-done is marked in the topic DEAD-LETTER-TOPIC.replays, so that nothing is replayed twice, by whomever.
+What would be sent is shown first, and a question asked before anything is. Each dead letter goes to the topic that it came \
+from, into the same partition where that exists, with its original key, value and headers (and those that tell of the replay). \
+What was done is marked in the topic DEAD-LETTER-TOPIC.replays, so that nothing is replayed twice, by whomever.
 
-A jq program (--fix) gets the value, which must be JSON, and gives the new one. Where it fails, gives no result or several, or
+A jq program (--fix) gets the value, which must be JSON, and gives the new one. Where it fails, gives no result or several, or \
 takes more than 5 s, the dead letter counts as failed and stays as it is.
 
 Examples:
