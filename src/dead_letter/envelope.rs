@@ -205,6 +205,23 @@ impl Envelope {
     }
 }
 
+/// Key, value and headers of the original by the envelope's member `original_bytes`.
+pub(crate) fn read_exact(json: &[u8]) -> Result<(Option<Bytes>, Option<Bytes>, Vec<Header>), String> {
+    let decode = |text: String| match BASE64.decode(text) {
+        Ok(bytes) => Ok(Bytes::from(bytes)),
+        Err(error) => Err(error.to_string()),
+    };
+    let exact: Exact = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let header = |(name, value): (String, Option<String>)| {
+        Ok(Header { name: decode(name)?, value: value.map(decode).transpose()? })
+    };
+    Ok((
+        exact.key.map(decode).transpose()?,
+        exact.value.map(decode).transpose()?,
+        exact.headers.into_iter().map(header).collect::<Result<_, String>>()?,
+    ))
+}
+
 fn lossy(bytes: &Bytes) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

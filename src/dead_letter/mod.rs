@@ -52,11 +52,12 @@ mod send;
 #[cfg(test)]
 mod test_support;
 mod text;
-mod time;
+pub(crate) mod time;
 mod topics;
 
 pub(crate) use actor::DeadLetterActor;
 pub use context::{DeadLetter, DeadLetterContext, short_id};
+pub(crate) use envelope::read_exact;
 pub(crate) use fingerprint::Fingerprints;
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};

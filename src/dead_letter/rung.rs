@@ -78,7 +78,7 @@ impl Rung {
     }
 
     /// The rung that `truncated` flags; text that no rung writes is read as the lowest, which promises nothing.
-    pub(super) fn flagged_by(truncated: &str) -> Self {
+    pub(crate) fn flagged_by(truncated: &str) -> Self {
         Rung::ALL.into_iter().find(|rung| rung.truncated() == Some(truncated)).unwrap_or(Rung::ContextOnly)
     }
 }

@@ -85,6 +85,14 @@ pub enum ReplayError {
         /// What happened.
         problem: String,
     },
+    /// The topic for replay marks cannot be used.
+    #[error("topic {topic:?} for replay marks {problem}")]
+    MarksTopic {
+        /// The topic.
+        topic: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// Nothing came for 30 s, though there should be records and nothing fails.
     #[error(
         "{partition} says nothing at offset {offset} though its log ends at {end}: is it read twice over the same ports? Else \

@@ -1,6 +1,9 @@
+use std::str::FromStr;
+
 use uuid::Uuid;
 
 use super::letter::DeadLetter;
+use super::reader::is_known;
 use crate::dead_letter::names;
 use crate::policy::Category;
 use crate::record::{HeaderRef, Record};
@@ -52,18 +55,23 @@ impl<'a> Facts<'a> {
             error_type: seen.error_type?,
             fingerprint: seen.fingerprint?,
             message: seen.message?,
-            topic: Some(seen.topic?),
+            topic: Some(seen.topic.filter(|topic| !topic.is_empty())?),
             topic_id: seen.topic_id.and_then(|id| id.parse().ok()),
-            partition: Some(seen.partition?.parse().ok().filter(|partition| *partition >= 0)?),
-            offset: Some(seen.offset?.parse().ok().filter(|offset| *offset >= 0)?),
+            partition: Some(number(seen.partition?)?),
+            offset: Some(number(seen.offset?)?),
             key: record.key(),
             group: seen.group,
-            replay_count: seen.replay_count?.parse().ok()?,
+            replay_count: number(seen.replay_count?)?,
         })
     }
 }
 
-/// Headers of ours; the last one of each name counts.
+/// A number as we write it: digits alone.
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Headers of ours.
 #[derive(Default)]
 struct Seen<'a> {
     category: Option<&'a str>,
@@ -79,11 +87,11 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Takes a header; `None` if because of it the whole record must be read.
+    /// Takes a header; `None` if because of it the whole record must be read: it is twice there, no text, of an envelope, or of
+    /// another convention, which may know an earlier hop.
     fn note(&mut self, header: HeaderRef<'a>) -> Option<()> {
-        const PREFIXES: [&[u8]; 2] = [b"bezoar.", b"__dlq.errors."];
-        if !PREFIXES.iter().any(|prefix| header.name.starts_with(prefix)) {
-            return Some(());
+        if !header.name.starts_with(b"bezoar.") && !header.name.starts_with(b"__dlq.errors.") {
+            return (!is_known(header.name)).then_some(());
         }
         let place = match std::str::from_utf8(header.name).ok()? {
             names::CATEGORY => &mut self.category,
@@ -99,7 +107,7 @@ impl<'a> Seen<'a> {
             names::ENVELOPE => return None,
             _ => return Some(()),
         };
-        *place = Some(std::str::from_utf8(header.value?).ok()?);
-        Some(())
+        let text = std::str::from_utf8(header.value?).ok()?;
+        place.replace(text).is_none().then_some(())
     }
 }

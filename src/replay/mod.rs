@@ -1,5 +1,6 @@
 //! Dead letters read, understood and replayed.
 
+mod convention;
 mod discard;
 mod duplicates;
 mod each;
@@ -15,16 +16,18 @@ mod groups;
 mod letter;
 mod letters;
 mod listing;
-mod marks;
+pub(crate) mod marks;
 mod options;
+pub(crate) mod reader;
 pub(crate) mod reading;
 mod report;
+pub(crate) mod run;
 mod scan;
 mod show;
 mod sight;
 mod stats;
-mod wrapped;
 
+pub use convention::{Convention, UnknownConvention};
 pub use discard::DiscardReport;
 pub use each::Scanned;
 pub use entry::{Entry, State};
@@ -33,9 +36,9 @@ pub use filter::{Filter, States};
 pub use fix::{Fix, Fixed};
 pub use follow::Follow;
 pub use groups::{Group, Groups};
-pub use letter::{Convention, DeadLetter, Fidelity, Origin};
+pub use letter::{DeadLetter, Fidelity, Origin};
 pub use letters::{DeadLetters, Selection};
 pub use listing::Listing;
-pub use options::ReplayOptions;
-pub use report::{Outcome, Progress, ReplayReport, Skip};
+pub use options::{ReplayOptions, ReplayTimestamp};
+pub use report::{Outcome, Progress, ReplayReport, Skip, SkipCounts};
 pub use stats::TopicStats;

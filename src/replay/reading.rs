@@ -186,6 +186,10 @@ impl RangeReader {
             return Ok(());
         };
         let problem = match problem {
+            // Nobody grants a right while somebody waits for an answer.
+            SourceProblem::Retrying(error) if error.code().is_some_and(|code| code.is_authorization()) => {
+                return Err(error.into());
+            }
             SourceProblem::Retrying(error) => {
                 tracing::warn!(%partition, "reading fails for now, trying again: {error}");
                 reading.failing = Some((Instant::now(), error));

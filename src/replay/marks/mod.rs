@@ -1,19 +1,17 @@
-//! What became of dead letters, as their replays topic says.
+//! Replay marks: what became of each dead letter, in the compacted topic `<dead-letter topic>.replays`.
+//!
+//! A mark's key is the dead letter's own place, `topic/partition/offset`; its value a JSON object ([`Mark`]). The order of the
+//! marks in the topic decides between runs: see `Index::apply`. `docs/replay.md` tells users about it.
 
-use super::entry::State;
-use super::error::ReplayError;
-use crate::broker::Ports;
+mod bits;
+mod index;
+mod log;
+mod mark;
+mod place;
+mod topic;
 
-/// The marks of one dead-letter topic.
-#[derive(Debug, Default)]
-pub(crate) struct Marks;
-
-impl Marks {
-    pub(crate) async fn read(_ports: &Ports, _dlq: &str) -> Result<Self, ReplayError> {
-        Ok(Self)
-    }
-
-    pub(crate) fn state(&self, _partition: i32, _offset: i64) -> State {
-        State::Unresolved
-    }
-}
+pub(crate) use index::{Effect, Known};
+pub(crate) use log::{Applied, FEED_BYTES, Marks, Resolved};
+pub(crate) use mark::{Lineage, Mark, Outcome, RunId};
+pub(crate) use place::{Place, parse_record};
+pub(crate) use topic::{SUFFIX, ensure, marks_topic};
