@@ -11,10 +11,10 @@ use super::topics::TopicsArgs;
 const EXIT_CODES: &str = "\
 Exit codes:
     0  all was done (tail, dlq watch, broker: ended by Ctrl-C)
-    1  something failed: some dead letters could not be replayed, output could not be written
+    1  something failed, such as the replay of some dead letters; the others are done
     2  the command line or a setting makes no sense, or nobody confirmed; nothing was sent
     3  the broker could not be reached, or refused
-    4  no dead letter fits, or a topic, group or dead letter does not exist
+    4  nothing to do: no dead letter fits, all that fit were left, or a topic, group or dead letter does not exist
     5  dlq watch --once: a topic is not healthy
   130  Ctrl-C before the end
 

@@ -86,7 +86,7 @@ impl From<ReplayError> for CliError {
         match error {
             ReplayError::Broker(error) => error.into(),
             ReplayError::NotAllowed { .. } | ReplayError::Stalled { .. } => Self::new(Exit::Broker, error),
-            ReplayError::ReplaysTopic { .. } => Self::usage(error),
+            ReplayError::ReplaysTopic { .. } | ReplayError::MarksTopic { .. } => Self::usage(error),
             ReplayError::NoSuchTopic { .. }
             | ReplayError::NoSuchPartition { .. }
             | ReplayError::NoSuchLetter { .. }

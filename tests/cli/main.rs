@@ -2,9 +2,12 @@
 //! it.
 
 mod connection;
+mod fixing;
 mod hostile;
 mod listing;
 mod local;
 mod others;
+mod replaying;
 mod stage;
 mod tail;
+mod watching;

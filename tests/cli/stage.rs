@@ -1,14 +1,17 @@
 use std::ffi::OsStr;
 use std::process::{Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bezoar::broker::{ConnectionSettings, NewTopic, Plane, Ports};
+use bezoar::broker::{ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
 use bezoar::embedded::Broker;
 use bezoar::producer::Producer;
-use bezoar::record::ProducerRecord;
+use bezoar::record::{ProducerRecord, TopicPartition};
+use bytes::Bytes;
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 /// Generous: a command takes some milliseconds on an idle machine.
@@ -56,6 +59,39 @@ impl Stage {
 
     pub(crate) async fn produce(&self, record: ProducerRecord) -> i64 {
         self.producer.send(record).await.unwrap().offset
+    }
+
+    /// All records of the one partition of a topic.
+    pub(crate) async fn records(&self, topic: &str) -> Vec<ProducerRecord> {
+        let partition = TopicPartition::new(topic, 0);
+        let end = self.ports.admin.offset(partition.clone(), OffsetSpec::Latest).await.unwrap();
+        let feed = Arc::new(Feed::new(partition.clone(), 16 << 20, |problem| panic!("{problem:?}")));
+        self.ports.source.add(partition.clone(), None, 0, Arc::clone(&feed));
+        let mut records = Vec::new();
+        let mut next = 0;
+        let reading = async {
+            while next < end {
+                let Some(batch) = feed.front() else {
+                    sleep(Duration::from_millis(5)).await;
+                    continue;
+                };
+                feed.pop_front();
+                for record in batch.iter() {
+                    next = record.offset() + 1;
+                    records.push(ProducerRecord {
+                        topic: topic.into(),
+                        partition: Some(0),
+                        key: record.key().map(Bytes::copy_from_slice),
+                        value: record.value().map(Bytes::copy_from_slice),
+                        headers: record.headers().to_vec(),
+                        timestamp: Some(record.timestamp()),
+                    });
+                }
+            }
+        };
+        timeout(LIMIT, reading).await.expect("all is read");
+        self.ports.source.remove(&partition);
+        records
     }
 
     /// Five dead letters of two faults in two topics, and returns the names of these. Validation: offsets 0 to 3 of the source;
@@ -136,7 +172,7 @@ pub(crate) fn bezoar<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Comm
 /// Runs a command to its end.
 pub(crate) async fn ran(mut command: Command) -> Ran {
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
-    let Output { status, stdout, stderr } = tokio::time::timeout(LIMIT, output).await.expect("it ends").unwrap();
+    let Output { status, stdout, stderr } = timeout(LIMIT, output).await.expect("it ends").unwrap();
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
 }

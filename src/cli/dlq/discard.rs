@@ -6,7 +6,7 @@ use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::{Out, count, note};
 use crate::cli::select::SelectArgs;
-use crate::replay::{DeadLetters, Selection, States};
+use crate::replay::{DeadLetters, DiscardReport, Selection};
 
 /// `bezoar dlq discard`.
 #[derive(Debug, Args)]
@@ -33,6 +33,8 @@ pub(in crate::cli) struct DiscardArgs {
 struct DiscardJson {
     discarded: u64,
     skipped: u64,
+    claimed: u64,
+    missing: u64,
 }
 
 pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
@@ -42,7 +44,7 @@ pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &m
     }
     confirm::check(args.yes, "discard")?;
     let ports = connection.ports().await?;
-    let (topics, selection) = args.which.resolve(selected, States::Unresolved, &*ports.admin).await?;
+    let (topics, selection) = args.which.resolve(selected, &*ports.admin).await?;
     let letters = DeadLetters::new(ports, topics);
     if !args.yes {
         let number = match &selection {
@@ -57,17 +59,28 @@ pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &m
         }
     }
     let report = letters.discard(&selection, &args.reason).await?;
-    if report.discarded + report.skipped == 0 {
+    let DiscardReport { discarded, skipped, claimed, missing } = report;
+    if discarded + skipped + claimed + missing == 0 {
         return Err(CliError::nothing("no dead letter fits"));
     }
     if out.is_json() {
-        out.json(&DiscardJson { discarded: report.discarded, skipped: report.skipped })?;
+        out.json(&DiscardJson { discarded, skipped, claimed, missing })?;
     } else {
-        out.text(&format!("discarded {}", count(report.discarded, "dead letter")))?;
+        out.text(&format!("discarded {}", count(discarded, "dead letter")))?;
     }
-    if report.skipped > 0 {
-        let are = if report.skipped == 1 { "was" } else { "were" };
-        note(&format!("{} {are} resolved already", count(report.skipped, "dead letter")));
+    out.flush()?;
+    for (number, why) in [
+        (skipped, "left: resolved already"),
+        (claimed, "left: a replay has claimed them a moment ago; run the command again in half a minute"),
+        (missing, "not found: removed by retention, or no such place"),
+    ] {
+        if number > 0 {
+            note(&format!("{} {why}", count(number, "dead letter")));
+        }
     }
-    Ok(Exit::Done)
+    Ok(match (claimed, missing, discarded) {
+        (0, 0, 1..) => Exit::Done,
+        (0, _, _) => Exit::Nothing,
+        _ => Exit::Failed,
+    })
 }

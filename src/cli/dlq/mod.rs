@@ -8,6 +8,7 @@ mod replay;
 mod show;
 mod stats;
 mod tail;
+mod watch;
 
 use clap::Subcommand;
 
@@ -33,6 +34,8 @@ pub(super) enum DlqCommand {
     Stats(stats::StatsArgs),
     /// Show dead letters as they come
     Tail(tail::TailArgs),
+    /// Watch how many dead letters there are, and tell people
+    Watch(watch::WatchArgs),
 }
 
 pub(super) async fn run(command: &DlqCommand, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
@@ -44,6 +47,7 @@ pub(super) async fn run(command: &DlqCommand, connection: &ConnectionArgs, out: 
         DlqCommand::Discard(args) => or_interrupted(discard::run(args, connection, out)).await,
         DlqCommand::Stats(args) => or_interrupted(stats::run(args, connection, out)).await,
         DlqCommand::Tail(args) => tail::run(args, connection, out).await,
+        DlqCommand::Watch(args) => watch::run(args, connection, out).await,
     }
 }
 

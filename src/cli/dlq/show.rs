@@ -3,7 +3,7 @@ use clap::Args;
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::bytes::{self, Kind};
-use crate::cli::output::entry::{EntryJson, convention_name, display_id, fidelity_name, state_name, warnings};
+use crate::cli::output::entry::{EntryJson, display_id, fidelity_name, state_name, warnings};
 use crate::cli::output::time::{age, now, rfc3339};
 use crate::cli::output::{Out, count, escape};
 use crate::cli::select::parse_place;
@@ -64,7 +64,7 @@ fn describe(entry: &Entry, now: i64) -> String {
         &format!("{}{}", letter.consumer_id.as_deref().unwrap_or_default(), version.unwrap_or_default()),
     );
     page.fact("Replayed", &times(letter.replay_count));
-    page.fact("Written as", &format!("{} ({})", convention_name(letter.convention), fidelity_name(letter.fidelity)));
+    page.fact("Written as", &format!("{} ({})", letter.convention, fidelity_name(letter.fidelity)));
     for warning in warnings(entry) {
         page.fact("Warning", &warning);
     }

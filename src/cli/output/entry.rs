@@ -6,7 +6,7 @@ use super::bytes::{self, HeaderJson};
 use super::time::rfc3339;
 use crate::dead_letter::short_id;
 use crate::policy::{Category, DeadLetterTopics};
-use crate::replay::{Convention, DeadLetter, Entry, Fidelity, Origin, State};
+use crate::replay::{DeadLetter, Entry, Fidelity, Origin, State};
 
 /// A dead letter as JSON lines have it; docs/cli.md documents the fields.
 #[derive(Debug, Serialize)]
@@ -106,7 +106,7 @@ impl<'a> EntryJson<'a> {
             consumer_version: letter.consumer_version.as_deref(),
             fingerprint: &letter.fingerprint,
             replay_count: letter.replay_count,
-            convention: convention_name(letter.convention),
+            convention: letter.convention.as_str(),
             fidelity: fidelity_name(letter.fidelity),
             warnings: warnings(entry),
             key,
@@ -140,29 +140,6 @@ pub(in crate::cli) fn fidelity_name(fidelity: Fidelity) -> &'static str {
         Fidelity::Uncertain => "uncertain",
         Fidelity::Rebuilt => "rebuilt",
         Fidelity::Lossy => "lossy",
-    }
-}
-
-pub(in crate::cli) fn convention_name(convention: Convention) -> &'static str {
-    match convention {
-        Convention::Bezoar => "bezoar",
-        Convention::Envelope => "envelope",
-        Convention::SimpleEnvelope => "simple-envelope",
-        Convention::Kip1191 => "kip1191",
-        Convention::Spring => "spring",
-        Convention::SpringRetry => "spring-retry",
-        Convention::Connect => "connect",
-        Convention::Streams => "streams",
-        Convention::SmallRye => "smallrye",
-        Convention::Karafka => "karafka",
-        Convention::Beavers => "beavers",
-        Convention::Krafka => "krafka",
-        Convention::Autumn => "autumn",
-        Convention::Arroyo => "arroyo",
-        Convention::Watermill => "watermill",
-        Convention::Trendyol => "trendyol",
-        Convention::Plain => "plain",
-        Convention::Unrecognized => "unrecognized",
     }
 }
 
@@ -241,10 +218,10 @@ pub(in crate::cli) fn is_by_the_way(topic: &str) -> bool {
         .any(|word| matches!(word, "dlq" | "dlt" | "retry" | "replays" | "deadletter" | "poison"))
 }
 
-/// Whether a dead-letter topic's name says that its records come from `source`.
+/// Whether a dead-letter topic's name says that its records come from `source`: `orders.dlq` and `orders.dlq.poison` of `orders`.
 pub(in crate::cli) fn vouches(dead_letter_topic: &str, source: &str) -> bool {
-    let single = DeadLetterTopics::single().topic_for(source, Category::Unknown);
-    dead_letter_topic.strip_prefix(&single).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let namings = [DeadLetterTopics::single(), DeadLetterTopics::per_category()];
+    namings.iter().any(|naming| naming.sources_of(dead_letter_topic).any(|name| name == source))
 }
 
 #[cfg(test)]
@@ -270,6 +247,10 @@ mod tests {
     #[test]
     fn a_dead_letter_topic_vouches_for_its_own_source() {
         assert!(vouches("orders.dlq", "orders") && vouches("orders.dlq.poison", "orders"));
-        assert!(!vouches("orders.dlq", "payments") && !vouches("orders.dlqx", "orders"));
+        assert!(
+            !vouches("orders.dlq", "payments")
+                && !vouches("orders.dlqx", "orders")
+                && !vouches("orders.dlq.odd", "orders")
+        );
     }
 }

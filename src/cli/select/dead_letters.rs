@@ -4,7 +4,7 @@ use super::{FilterArgs, TopicArgs, parse_place};
 use crate::broker::Admin;
 use crate::cli::exit::CliError;
 use crate::record::RecordId;
-use crate::replay::{Selection, States};
+use crate::replay::Selection;
 
 /// The dead letters that something is done to: named by place, or those of topics that a filter fits.
 #[derive(Debug, Clone, Default, Args)]
@@ -68,11 +68,10 @@ impl SelectArgs {
         Ok(Selected::OfTopics)
     }
 
-    /// The topics and the dead letters in them. `states` are those meant where --state is not given.
+    /// The topics and the dead letters in them.
     pub(in crate::cli) async fn resolve(
         &self,
         selected: Selected,
-        states: States,
         admin: &dyn Admin,
     ) -> Result<(Vec<String>, Selection), CliError> {
         Ok(match selected {
@@ -84,7 +83,7 @@ impl SelectArgs {
             }
             Selected::OfTopics => {
                 let topics = TopicArgs { topics: self.what.clone(), source: self.source.clone() };
-                (topics.resolve(admin).await?, Selection::Matching(self.filter.filter_or(states)))
+                (topics.resolve(admin).await?, Selection::Matching(self.filter.filter()))
             }
         })
     }

@@ -77,13 +77,8 @@ enum StateArg {
 }
 
 impl FilterArgs {
-    /// The filter that is described, for those that are unresolved unless others are asked for.
+    /// The filter that is described.
     pub(in crate::cli) fn filter(&self) -> Filter {
-        self.filter_or(States::Unresolved)
-    }
-
-    /// The filter that is described; `states` where none are asked for.
-    pub(in crate::cli) fn filter_or(&self, states: States) -> Filter {
         Filter {
             categories: self.category.clone(),
             error_type: self.error_type.clone(),
@@ -100,8 +95,7 @@ impl FilterArgs {
             }),
             text: self.text.clone(),
             states: match self.state {
-                None => states,
-                Some(StateArg::Unresolved) => States::Unresolved,
+                None | Some(StateArg::Unresolved) => States::Unresolved,
                 Some(StateArg::Resolved) => States::Resolved,
                 Some(StateArg::All) => States::All,
             },

@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::exit::CliError;
-use crate::cli::select::{SelectArgs, Selected};
+use crate::cli::select::SelectArgs;
 use crate::replay::ReplayOptions;
 
 /// `bezoar dlq replay`.
@@ -24,7 +23,8 @@ Examples:
   bezoar dlq replay orders.dlq.validation/0/7 --edit
   bezoar dlq replay --source orders --all --to orders.repair --allow-target orders.repair --yes")]
 pub(in crate::cli) struct ReplayArgs {
-    /// Send to this topic [default: where each one came from]; --allow-target must name it too
+    /// Send to this topic [default: where each one came from]; one that the dead-letter topic is not named after must be allowed
+    /// by --allow-target too
     #[arg(long, value_name = "TOPIC")]
     to: Option<String>,
 
@@ -77,33 +77,17 @@ pub(in crate::cli) struct ReplayArgs {
 }
 
 impl ReplayArgs {
-    /// Checks what single arguments cannot tell.
-    pub(super) fn check(&self, selected: &Selected) -> Result<(), CliError> {
-        if self.edit && !matches!(selected, Selected::Places(places) if places.len() == 1) {
-            return Err(CliError::usage("--edit is for one dead letter: name it by its place, TOPIC/PARTITION/OFFSET"));
-        }
-        if let Some(target) = &self.to
-            && !self.allow_target.contains(target)
-        {
-            return Err(CliError::usage(format!(
-                "the topic {target:?} (--to) is not allowed as a target: add --allow-target {target}, if it is the right one"
-            )));
-        }
-        Ok(())
-    }
-
     /// The options of the replay, without its fix.
     pub(super) fn options(&self) -> ReplayOptions {
         ReplayOptions {
             target: self.to.as_deref().map(Arc::from),
             allowed_targets: self.allow_target.iter().map(|topic| Arc::from(topic.as_str())).collect(),
-            dry_run: false,
-            fix: None,
             rate: self.rate,
             in_flight: self.in_flight,
             max_replays: self.max_replays,
             again: self.again,
             stop_at_first_error: self.stop_at_first_error,
+            ..ReplayOptions::default()
         }
     }
 }

@@ -17,11 +17,13 @@ use crate::cli::fix::{self, Edited, JqFix, editor_command};
 use crate::cli::interrupt::{ignored, or_interrupted};
 use crate::cli::output::{Out, count, note};
 use crate::cli::select::Selected;
-use crate::replay::{DeadLetters, Fix, Fixed, ReplayOptions, Selection, States};
+use crate::replay::{DeadLetters, Fix, Fixed, ReplayOptions, Selection};
 
 pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
     let selected = args.which.check("replay")?;
-    args.check(&selected)?;
+    if args.edit && !matches!(&selected, Selected::Places(places) if places.len() == 1) {
+        return Err(CliError::usage("--edit is for one dead letter: name it by its place, TOPIC/PARTITION/OFFSET"));
+    }
     if !args.dry_run {
         confirm::check(args.yes, "replay")?;
     }
@@ -33,10 +35,9 @@ pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mu
         job.options.fix =
             Some(Arc::new(move |_, record| Ok(Fixed { value: Some(jq.apply(record.value.as_ref())?), ..record })));
     }
-    let states = if args.again { States::All } else { States::Unresolved };
     let connected = or_interrupted(async {
         let ports = connection.ports().await?;
-        let (topics, selection) = args.which.resolve(selected, states, &*ports.admin).await?;
+        let (topics, selection) = args.which.resolve(selected, &*ports.admin).await?;
         job.letters = Some((DeadLetters::new(ports, topics), selection));
         Ok(Exit::Done)
     });

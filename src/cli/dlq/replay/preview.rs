@@ -114,7 +114,11 @@ impl Preview {
         }
         out.flush()?;
         note("nothing was sent");
-        Ok(if tally.failed > 0 { Exit::Failed } else { Exit::Done })
+        Ok(match (tally.failed, tally.planned) {
+            (0, 0) => Exit::Nothing,
+            (0, _) => Exit::Done,
+            _ => Exit::Failed,
+        })
     }
 }
 

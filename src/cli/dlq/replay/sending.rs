@@ -2,6 +2,7 @@ use std::pin::pin;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::super::note_unreadable;
 use super::tally::{LetterJson, SummaryJson, Tally, doubled, line};
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::{Out, note, thousands};
@@ -22,7 +23,7 @@ pub(super) async fn send(
     let sending = letters.replay(selection, options, |progress| {
         tally.add(progress);
         bar.inc(1);
-        if out.is_json() || names_each || matches!(progress.outcome, Outcome::Failed(_)) {
+        if out.is_json() || names_each || matches!(progress.outcome, Outcome::Failed(_)) || progress.warning.is_some() {
             // A reader that has gone must not stop what is half done.
             bar.suspend(|| drop(tell(progress, out)));
         }
@@ -33,7 +34,13 @@ pub(super) async fn send(
     };
     bar.finish_and_clear();
     let (maybe_doubled, error) = match ended {
-        Some(Ok(report)) => (report.maybe_doubled, None),
+        Some(Ok(report)) => {
+            note_unreadable(report.unreadable);
+            if report.stopped {
+                note("ended at the first failure: what comes after it was not looked at");
+            }
+            (report.maybe_doubled, None)
+        }
         Some(Err(error)) => (Vec::new(), Some(CliError::from(error))),
         None => {
             note("interrupted: what was under way is found by the next run, which says what may be doubled");
@@ -47,6 +54,7 @@ pub(super) async fn send(
     match error {
         Some(error) => Err(error),
         None if tally.failed > 0 => Ok(Exit::Failed),
+        None if tally.success == 0 => Ok(Exit::Nothing),
         None => Ok(Exit::Done),
     }
 }

@@ -81,6 +81,7 @@ fn kind(skip: &Skip) -> String {
         Skip::Claimed(_) => "being replayed by another run".to_owned(),
         Skip::Parked(_) => "parked: replayed as often as is allowed (--max-replays)".to_owned(),
         Skip::NotAllowed(target) => format!("their target {target} is not allowed (--allow-target {target})"),
+        Skip::NoSource => "their source is not known (--to, --allow-target)".to_owned(),
     }
 }
 
@@ -93,6 +94,8 @@ pub(super) struct LetterJson<'a> {
     outcome: &'static str,
     sent_to: Option<String>,
     reason: Option<String>,
+    warning: Option<&'a str>,
+    maybe_doubled: bool,
 }
 
 impl<'a> LetterJson<'a> {
@@ -103,7 +106,8 @@ impl<'a> LetterJson<'a> {
             Outcome::Skipped(skip) => ("skipped", None, Some(skip.to_string())),
         };
         let (place, target) = (progress.at.to_string(), progress.target.as_deref());
-        Self { kind: "letter", place, target, outcome, sent_to, reason }
+        let (warning, maybe_doubled) = (progress.warning.as_deref(), progress.maybe_doubled);
+        Self { kind: "letter", place, target, outcome, sent_to, reason, warning, maybe_doubled }
     }
 }
 
@@ -136,10 +140,11 @@ impl SummaryJson {
 /// What became of one dead letter, for people.
 pub(super) fn line(progress: &Progress) -> String {
     let at = &progress.at;
+    let warning = progress.warning.as_ref().map_or_else(String::new, |warning| format!(" (warning: {warning})"));
     match &progress.outcome {
-        Outcome::Success(to) => format!("{at}: sent to {to}"),
+        Outcome::Success(to) => format!("{at}: sent to {to}{warning}"),
         Outcome::Failed(reason) => format!("{at}: failed: {reason}"),
-        Outcome::Skipped(Skip::DryRun(target)) => format!("{at}: would be sent to {target}"),
+        Outcome::Skipped(Skip::DryRun(target)) => format!("{at}: would be sent to {target}{warning}"),
         Outcome::Skipped(skip) => format!("{at}: left: {skip}"),
     }
 }
@@ -167,7 +172,8 @@ mod tests {
     use crate::cli::select::parse_place;
 
     fn progress(outcome: Outcome) -> Progress {
-        Progress { at: parse_place("o.dlq/0/1").unwrap(), target: None, outcome }
+        let at = parse_place("o.dlq/0/1").unwrap();
+        Progress { at, id: None, target: None, outcome, warning: None, maybe_doubled: false }
     }
 
     #[test]
