@@ -65,6 +65,6 @@ async fn sasl_without_tls_reaches_the_broker_with_the_password_of_a_variable() {
     let mut command = stage.command("topics --sasl-mechanism PLAIN --sasl-username alice".split(' '));
     command.env("BEZOAR_SASL_PASSWORD", "hunter2");
     let ran = ran(command).await;
-    ran.fails(3, "SASL");
+    ran.fails(3, "PLAIN");
     assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
 }

@@ -99,13 +99,13 @@ fn table(groups: &[Group]) -> Table {
     table
 }
 
-/// How many characters tell the fingerprints apart: 8, or all.
+/// How many characters tell the fingerprints apart: 8, or all (which are 16, unless somebody else made them up).
 fn shortest<'a>(fingerprints: impl Iterator<Item = &'a str>) -> usize {
     let mut beginnings: Vec<&str> = fingerprints.map(|text| text.get(..8).unwrap_or(text)).collect();
     let number = beginnings.len();
     beginnings.sort_unstable();
     beginnings.dedup();
-    if beginnings.len() == number { 8 } else { usize::MAX }
+    if beginnings.len() == number { 8 } else { 64 }
 }
 
 #[cfg(test)]
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn fingerprints_are_shortened_where_that_tells_them_apart() {
         assert_eq!(shortest(["0123456789", "1123456789", "é"].into_iter()), 8);
-        assert_eq!(shortest(["0123456789", "0123456799"].into_iter()), usize::MAX);
+        assert_eq!(shortest(["0123456789", "0123456799"].into_iter()), 64);
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::output::entry::{EntryJson, error_text, state_name};
 use crate::cli::output::time::{age, now};
 use crate::cli::output::{Column, Out, Table, count, note, thousands};
 use crate::cli::select::{FilterArgs, TopicArgs};
-use crate::replay::{DeadLetters, Entry, Listing, State};
+use crate::replay::{DeadLetters, Entry, Listing, Origin, State};
 
 /// `bezoar dlq list`.
 #[derive(Debug, Args)]
@@ -71,8 +71,18 @@ fn table(entries: &[Entry]) -> Table {
         let mut row = vec![entry.at.to_string(), age(now, entry.timestamp)];
         row.extend(has_state.then(|| state_name(&entry.state).to_owned()));
         row.extend(has_category.then(|| entry.letter.category.to_string()));
-        row.extend([entry.letter.origin.to_string(), error_text(&entry.letter)]);
+        row.extend([source(&entry.letter.origin), error_text(&entry.letter)]);
         table.row(row);
     }
     table
+}
+
+/// Where it came from, as it says itself: cut where that is so long that it would push the rest away.
+fn source(origin: &Origin) -> String {
+    const LONGEST: usize = 60;
+    let text = origin.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }

@@ -69,10 +69,12 @@ impl Job {
                     None => return Ok(Exit::Done),
                 }
             }
-            preview.show(args.dry_run, out)?;
+            // With nothing to send there is nothing to ask; told to go on, the failures are noted for others to see.
+            let is_result = args.dry_run || preview.tally.planned == 0 && !args.yes;
+            preview.show(is_result, out)?;
             out.flush()?;
-            if args.dry_run || preview.tally.planned == 0 {
-                return preview.end(out);
+            if is_result {
+                return preview.end(args.dry_run, out);
             }
             if !args.yes && !confirm::ask(&preview.question()).await? {
                 return Err(CliError::usage("not confirmed: nothing was sent"));

@@ -57,10 +57,10 @@ impl Preview {
         Ok(Self { tally, changes, is_interrupted, has_fix: options.fix.is_some(), first })
     }
 
-    /// Shows what would be done. In full for a dry run, whose result it is; else what a question is about.
-    pub(super) fn show(&self, is_dry_run: bool, out: &mut Out) -> Result<(), CliError> {
+    /// Shows what would be done. In full where that is the result; else what a question is about.
+    pub(super) fn show(&self, is_result: bool, out: &mut Out) -> Result<(), CliError> {
         if out.is_json() {
-            return if is_dry_run {
+            return if is_result {
                 self.first.iter().try_for_each(|one| out.json(&LetterJson::new(one)))
             } else {
                 Ok(())
@@ -77,7 +77,7 @@ impl Preview {
         }
         for one in &self.first {
             let is_planned = matches!(one.outcome, Outcome::Skipped(Skip::DryRun(_)));
-            if is_dry_run || !is_planned {
+            if is_result || !is_planned {
                 out.text(&line(one))?;
             }
         }
@@ -95,13 +95,13 @@ impl Preview {
     }
 
     /// Ends the command here: a dry run, or nothing to send.
-    pub(super) fn end(self, out: &mut Out) -> Result<Exit, CliError> {
+    pub(super) fn end(self, dry_run: bool, out: &mut Out) -> Result<Exit, CliError> {
         let tally = &self.tally;
         if tally.all() == 0 {
             return Err(CliError::nothing("no dead letter fits"));
         }
         if out.is_json() {
-            out.json(&SummaryJson::new(tally, true, false, &[]))?;
+            out.json(&SummaryJson::new(tally, dry_run, false, &[]))?;
         } else {
             let targets: Vec<String> = tally.targets.iter().cloned().collect();
             let would = if tally.planned == 0 {
