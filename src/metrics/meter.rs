@@ -24,7 +24,14 @@ pub(crate) struct Meter {
 impl Meter {
     /// The consumer of this group starts. The recorder that is installed now is the one that is told.
     pub(crate) fn begin(&self, group: &str, dead_letter_topics: &DeadLetterTopics) {
-        self.group.get_or_init(|| (group.to_owned(), Export::new(group, dead_letter_topics.clone())));
+        self.group.get_or_init(|| {
+            let export = Export::new(group, dead_letter_topics.clone());
+            // Prometheus counts an increase only from a value that it has seen.
+            for metric in [&names::REBALANCES, &names::COMMIT_FAILURES] {
+                export.counter(metric, &[]).increment(0);
+            }
+            (group.to_owned(), export)
+        });
     }
 
     /// The consumer's group; empty before [`begin`](Self::begin).
@@ -139,5 +146,69 @@ impl Meter {
 impl fmt::Debug for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Meter")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RecordId;
+
+    fn of(topic: &str) -> TopicPartition {
+        TopicPartition::new(topic, 0)
+    }
+
+    fn record() -> RecordId {
+        RecordId { topic_id: None, partition: of("orders"), offset: 3 }
+    }
+
+    #[test]
+    fn each_event_is_counted_once_and_by_its_category() {
+        let meter = Meter::default();
+        let dead_lettered = |category| Event::DeadLettered {
+            record: record(),
+            category,
+            error_type: String::new(),
+            message: String::new(),
+            attempts: 1,
+            dead_letter: TopicPartition::new(format!("orders.dlq.{category}"), 0),
+            dead_letter_offset: 0,
+            left_out: String::new(),
+        };
+        let lost = |fault: &str| Event::HandlerLost {
+            record: record(),
+            fault: fault.to_owned(),
+            message: String::new(),
+            location: None,
+        };
+        let alert = |page| Event::Alert { record: record(), category: Category::Poison, page, message: String::new() };
+        for event in [
+            dead_lettered(Category::Poison),
+            dead_lettered(Category::Validation),
+            dead_lettered(Category::Validation),
+            Event::Skipped { record: record(), category: Category::Unknown, message: String::new() },
+            lost("panic"),
+            lost("timeout"),
+            alert(true),
+            alert(false),
+            Event::Assigned { partition: of("orders"), offset: 0, reset: false },
+            Event::Revoked { partition: of("orders"), committed: 0 },
+            Event::Lost { partition: of("bills"), reason: String::new() },
+            Event::Stopped,
+        ] {
+            meter.observe(&event);
+        }
+        meter.failed(&of("orders"), Category::Poison);
+        meter.restarted(&of("orders"), true);
+        meter.restarted(&of("orders"), false);
+        let counts = meter.counts();
+        let orders = counts.topic("orders");
+        assert_eq!((orders.dead_lettered, orders.poison, orders.skipped), (3, 1, 1));
+        assert_eq!((orders.handlers_lost, orders.alerts, orders.failed, orders.restarts), (2, 2, 1, 2));
+        assert_eq!((orders.partitions_assigned, orders.partitions_revoked, orders.partitions_lost), (1, 1, 0));
+        assert_eq!(orders.category(Category::Validation).dead_lettered, 2);
+        assert_eq!((counts.topic("bills").partitions_lost, counts.topic("parcels")), (1, Default::default()));
+        assert_eq!((counts.total.dead_lettered, counts.total.partitions_lost), (3, 1));
+        assert!(!meter.is_exporting(), "nothing is installed");
     }
 }

@@ -92,9 +92,17 @@ impl TopicMeter {
         };
         // Known before the first dead letter: Prometheus counts an increase only from a value that it has seen.
         for (category, dead_letter_topic) in meter.export.dead_letter_topics(&meter.topic) {
+            let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic.as_str())];
+            meter.export.counter(&names::PUBLISH_FAILURES, &labels).increment(0);
             meter.add_dead_letters(category, &dead_letter_topic, 0);
         }
         meter
+    }
+
+    /// The counts of a topic whose deliveries are timed by this, for tests.
+    #[cfg(test)]
+    pub(crate) fn timed(topic: &str, durations: Option<Histogram>) -> Self {
+        Self { durations, ..Self::new(topic.into(), Export::default()) }
     }
 
     /// Counts a dead letter that was acknowledged.
@@ -120,7 +128,7 @@ impl TopicMeter {
         counts.insert(dead_letter_topic.to_owned(), count);
     }
 
-    pub(super) fn counts(&self) -> TopicCounts {
+    pub(crate) fn counts(&self) -> TopicCounts {
         let sum = |counts: &[Count]| counts.iter().map(Count::get).sum::<u64>();
         let categories = Category::ALL.map(|category| {
             let index = category as usize;

@@ -95,3 +95,81 @@ impl Drop for Tally {
         self.count();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use ::metrics::{Histogram, HistogramFn};
+
+    use super::*;
+
+    /// Seconds, and how many times.
+    #[derive(Default)]
+    struct Recorded(Mutex<Vec<(f64, usize)>>);
+
+    impl HistogramFn for Recorded {
+        fn record(&self, seconds: f64) {
+            self.record_many(seconds, 1);
+        }
+
+        fn record_many(&self, seconds: f64, count: usize) {
+            self.0.lock().unwrap().push((seconds, count));
+        }
+    }
+
+    fn timed() -> (Tally, Arc<Recorded>) {
+        let recorded = Arc::new(Recorded::default());
+        let topic = TopicMeter::timed("orders", Some(Histogram::from_arc(Arc::clone(&recorded))));
+        (Tally::new(Arc::new(topic)), recorded)
+    }
+
+    async fn pass(millis: u64) {
+        tokio::time::advance(Duration::from_millis(millis)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deliveries_that_are_ready_share_the_time_between_two_looks() {
+        let (mut tally, recorded) = timed();
+        tally.look(Instant::now());
+        (0..4).for_each(|_| tally.was_ready());
+        pass(8).await;
+        tally.look(Instant::now());
+        // What is not delivering counts for nobody.
+        pass(1_000).await;
+        tally.go_on();
+        tally.was_ready();
+        pass(3).await;
+        tally.rest();
+        assert_eq!(*recorded.0.lock().unwrap(), [(0.002, 4), (0.003, 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_delivery_that_waits_is_measured_by_itself() {
+        let (mut tally, recorded) = timed();
+        tally.was_ready();
+        pass(2).await;
+        let waiting = Some(Instant::now());
+        pass(10).await;
+        tally.has_waited(waiting);
+        let waiting = Some(Instant::now());
+        pass(5).await;
+        tally.has_waited(waiting);
+        assert_eq!(*recorded.0.lock().unwrap(), [(0.001, 1), (0.011, 1), (0.005, 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_handled_is_counted_once_however_the_incarnation_ends() {
+        let topic = Arc::new(TopicMeter::timed("orders", None));
+        let mut tally = Tally::new(Arc::clone(&topic));
+        assert!(!tally.is_timed());
+        tally.handled();
+        tally.rest();
+        tally.handled();
+        tally.handled();
+        assert_eq!(topic.counts().handled, 1);
+        drop(tally);
+        assert_eq!(topic.counts().handled, 3);
+    }
+}

@@ -29,7 +29,16 @@ impl Address {
         if host.is_empty() {
             return Err("is no address of the web: it lacks a host");
         }
-        let port = authority.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let port = match authority.as_str().strip_prefix(host) {
+            Some("" | ":") | None => {
+                if secure {
+                    443
+                } else {
+                    80
+                }
+            }
+            Some(_) => authority.port_u16().ok_or("holds a port that is none")?,
+        };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self { secure, host: host.to_owned(), port, path: path.to_owned() })
     }
