@@ -103,7 +103,9 @@ proptest! {
             let of_it = letters.iter().filter(|record| record.partition().partition() == number).count();
             let partition = TopicPartition::new("orders.dlq", number);
             let rest = Span { partition, topic_id: None, start: 0, end: of_it as i64 + 1 };
-            Tail { step, ..Tail::new(0, rest) }
+            let mut tail = Tail::new(0, rest);
+            tail.step = step;
+            tail
         }).collect();
         while let Some(tail) = tails.iter_mut().find(|tail| newest.wants(tail)) {
             let Span { partition, start, end, .. } = tail.cut();
