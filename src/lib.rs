@@ -21,12 +21,13 @@
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
 //! | decide what follows | [`policy`] |
-//! | read a dead letter | [`dead_letter::DeadLetter::read`] |
+//! | read a dead letter | [`replay::DeadLetter::from_record`] |
 //! | see what happens | [`Event`], [`EventStream`] |
 //! | count and measure | [`ConsumerHandle::counts`], [`metrics`], `web` |
 //! | carry traces on | [`Delivery::trace_context`], [`ConsumerBuilder::on_delivery_span`](consumer::ConsumerBuilder::on_delivery_span) |
 //! | connect by TLS and SASL | [`broker::security`] |
 //! | send records | [`Delivery::produce`], [`producer::Producer`] |
+//! | hear of dead letters | [`monitor`], the repository's `docs/monitor.md` |
 //! | test | `testing::Harness`, `embedded::Broker` |
 //!
 //! # Features
@@ -54,6 +55,7 @@ mod group;
 pub mod handler;
 mod isolation;
 pub mod metrics;
+pub mod monitor;
 mod offsets;
 mod partition;
 pub mod policy;

@@ -10,7 +10,7 @@ use super::membership::Assignment as Mode;
 use super::prepare::{Preparation, Prepared, retriable, with_attempts};
 use super::resolved::Resolved;
 use super::subscription::{Subscribed, subscription};
-use super::{Consumer, ConsumerHandle};
+use super::{Consumer, ConsumerHandle, monitor::monitor};
 use crate::broker::Ports;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::{DeadLetterActor, Publisher};
@@ -79,6 +79,7 @@ async fn launch(
             subscription: subscription(&topics, &settings.dead_letter_topics),
         }),
     };
+    let monitor = monitor(&settings, &topics, &ports, &events, &planes);
     let (finished, ended) = watch::channel(None);
     let closed = Arc::new(AtomicBool::new(false));
     let plans = topics.into_iter().map(|topic| TopicPlan {
@@ -106,6 +107,7 @@ async fn launch(
             commit_interval: settings.commit_interval,
             closed: Arc::clone(&closed),
         },
+        monitor,
     };
     let admin = Arc::clone(&ports.admin);
     let supervisor = SupervisorActor {

@@ -11,7 +11,7 @@ use super::message::{DeadLetterMessage, Job, Jobs, Outcome, Target};
 use super::send::Publisher;
 use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
-use crate::event::{Event, Events};
+use crate::event::{Event, Events, GivenUp};
 use crate::offsets::OffsetsMessage;
 use crate::partition::{LEASE_LOOK, Ownership};
 use crate::record::TopicPartition;
@@ -156,6 +156,9 @@ impl DeadLetterActor {
                     self.hold(target, None);
                     self.events.emit(Event::Released { dead_letter: partition.clone() });
                 }
+                if let Some(first) = jobs.first() {
+                    self.events.tap().published(first.context.source.partition.topic(), partition.topic());
+                }
                 let mut runs = Vec::new();
                 for (job, offset) in jobs.into_iter().zip(offsets) {
                     Run::extend(&mut runs, &job);
@@ -193,7 +196,8 @@ impl DeadLetterActor {
             left_out: rung.truncated().unwrap_or_default().to_owned(),
         });
         if let Some((record, message)) = alert {
-            self.events.emit(Event::Alert { record, category, page, message });
+            let dead_letter = Some((partition.clone(), offset));
+            self.events.alert(GivenUp { record, category, page, message, dead_letter });
         }
     }
 

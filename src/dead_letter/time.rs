@@ -39,7 +39,7 @@ fn digits(place: &mut [u8], mut number: u32) {
 }
 
 /// Reads what [`text`] writes, and RFC 3339 in general.
-pub(super) fn parse(text: &str) -> Option<i64> {
+pub(crate) fn parse(text: &str) -> Option<i64> {
     match text.parse() {
         Ok(millis) => Some(millis),
         Err(_) => DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp_millis()),

@@ -8,6 +8,7 @@ mod exhausted;
 mod log;
 mod present;
 mod stream;
+mod tap;
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ pub(crate) use exhausted::Exhausted;
 pub(crate) use present::State as PresentState;
 pub use stream::EventStream;
 pub(crate) use stream::Events;
+pub(crate) use tap::{GivenUp, LetterGroup, Letters};
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};

@@ -59,6 +59,11 @@ impl Present {
         }
     }
 
+    /// What dead letters cannot be published for now: by their topic and the number of their source partition, and why.
+    pub(crate) fn held(&self) -> BTreeMap<(String, i32), String> {
+        self.lock().held.clone()
+    }
+
     /// Dead letters of a source partition cannot be published, for this reason; or can again. How many source partitions' dead
     /// letters to that topic cannot be.
     pub(crate) fn hold(&self, topic: &str, source_partition: i32, reason: Option<&str>) -> usize {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 
 use super::present::Present;
+use super::tap::{GivenUp, Tap};
 use super::{Event, Exhausted, brief, log};
 use crate::metrics::Meter;
 
@@ -43,6 +44,7 @@ pub(crate) struct Events {
     /// Counts what is told, before anybody else hears of it.
     meter: Arc<Meter>,
     present: Arc<Present>,
+    tap: Arc<Tap>,
 }
 
 /// How many events a stream may lag behind.
@@ -55,7 +57,20 @@ impl Events {
             joined: watch::Sender::new(None),
             meter: Arc::default(),
             present: Arc::default(),
+            tap: Arc::default(),
         }
+    }
+
+    /// What the monitor learns of dead letters as they happen.
+    pub(crate) fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// The same as [`emit`](Self::emit) with [`Event::Alert`], of which the monitor learns too.
+    pub(crate) fn alert(&self, record: GivenUp) {
+        self.tap.given_up(&record);
+        let GivenUp { record, category, page, message, .. } = record;
+        self.emit(Event::Alert { record, category, page, message });
     }
 
     /// The consumer's counts.

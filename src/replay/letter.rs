@@ -4,6 +4,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::convention::Convention;
+use crate::dead_letter::short_id;
 use crate::policy::Category;
 use crate::record::{Header, RecordId, TopicPartition};
 
@@ -50,6 +52,20 @@ pub struct DeadLetter {
     pub fingerprint: String,
     /// How often the record had been replayed when it failed.
     pub replay_count: u32,
+    /// The dead letter that the record was a replay of when it failed, as `topic/partition/offset`.
+    pub replay_of: Option<String>,
+    /// The id of that replay, which its mark has too.
+    pub replay_id: Option<Uuid>,
+    /// What could not be read and is left out, one `name: problem` each; empty as a rule.
+    pub unreadable: Vec<String>,
+}
+
+impl DeadLetter {
+    /// The short id for display, see [`short_id`]; `None` where topic, partition or offset are not known.
+    pub fn id(&self) -> Option<String> {
+        let Origin { topic, partition, offset, .. } = &self.origin;
+        Some(short_id(topic.as_deref()?, (*partition)?, (*offset)?))
+    }
 }
 
 /// Where a record came from, as far as it is told. Displays as `orders/0/17`, with `?` for what is not known.
@@ -116,46 +132,4 @@ pub enum Fidelity {
     Rebuilt,
     /// Text in place of bytes that were none (`{"raw": …}`): the original is not known.
     Lossy,
-}
-
-/// A convention for dead letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Convention {
-    /// Bezoar's headers, with or without further profiles.
-    Bezoar,
-    /// Bezoar's JSON envelope, or another's with the same fields.
-    Envelope,
-    /// The JSON envelope of simple consumers: `original_message`, `error_type` and so on, or `error` as `Type: text`.
-    SimpleEnvelope,
-    /// Apache Kafka's share groups (KIP-1191).
-    Kip1191,
-    /// Spring Kafka's dead-letter publishing.
-    Spring,
-    /// Spring Kafka's retry topics.
-    SpringRetry,
-    /// Kafka Connect.
-    Connect,
-    /// Kafka Streams.
-    Streams,
-    /// SmallRye Reactive Messaging (Quarkus), dead-letter queue or delayed retry topic.
-    SmallRye,
-    /// Karafka.
-    Karafka,
-    /// beavers.
-    Beavers,
-    /// krafka.
-    Krafka,
-    /// autumn.
-    Autumn,
-    /// Sentry's arroyo.
-    Arroyo,
-    /// Watermill.
-    Watermill,
-    /// Trendyol's kafka-konsumer and kin, and others with `x-original-topic`.
-    Trendyol,
-    /// The headers `error` and `source` (`topic/partition/offset`) alone.
-    Plain,
-    /// None that is known: the record itself.
-    Unrecognized,
 }

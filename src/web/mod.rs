@@ -29,6 +29,7 @@
 //! [ten seconds](CONNECTION_TIMEOUT) and one answer per connection, and one of [64](MAX_CONNECTIONS); metrics are rendered for
 //! one client at a time. There is neither TLS nor authentication: bind it to an address that only those reach who may ask.
 
+pub(crate) mod client;
 mod endpoint;
 mod error;
 mod health;
