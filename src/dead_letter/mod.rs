@@ -49,6 +49,7 @@ mod profiles;
 mod redaction;
 #[cfg(test)]
 mod round_trip_tests;
+mod run;
 mod rung;
 mod send;
 #[cfg(test)]
