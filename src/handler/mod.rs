@@ -7,6 +7,7 @@ mod delivery;
 mod factory;
 mod failure;
 mod into_failure;
+mod trace;
 
 use std::future::Future;
 

@@ -5,6 +5,7 @@ use super::restart::RestartPolicy;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::DeadLetterActor;
 use crate::group::{GroupSettings, Subscription};
+use crate::monitor::MonitorActor;
 use crate::offsets::{OffsetReset, OffsetsActor};
 use crate::partition::{CorruptBatches, Spawner, TopicLimits, TopicName};
 use crate::policy::DeadLetterTopics;
@@ -48,4 +49,6 @@ pub(crate) struct ControlActors {
     pub(crate) classifier: ClassifierActor,
     pub(crate) dead_letter: DeadLetterActor,
     pub(crate) offsets: OffsetsActor,
+    /// `None` where it is off.
+    pub(crate) monitor: Option<MonitorActor>,
 }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::record::{RecordId, TopicPartition};
 use crate::replay::State;
 
-/// What became of the dead letters of one topic, by the marks so far: some sixty bytes for each letter that was replayed, and
+/// What became of the dead letters of one topic, by the marks so far: some hundred bytes for each letter that was replayed, and
 /// two bits where only the numbers are wanted.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -19,8 +19,6 @@ pub(crate) struct Index {
     names: Names,
     /// Whether nothing is kept of letters that are resolved but that they are.
     numbers_only: bool,
-    /// Letters whose marks are kept whole, since they may have to be written once more.
-    watched: BTreeSet<Place>,
 }
 
 #[derive(Debug)]
@@ -33,11 +31,19 @@ struct Detail {
 #[derive(Debug)]
 enum What {
     /// Sent once, and known where: as nearly all are.
-    Replayed { topic: u32, partition: i32, offset: i64, replay_id: Uuid, count: u32 },
+    Replayed { to: Short, origin: Option<(Short, Option<Uuid>)>, replay_id: Uuid, count: u32 },
     /// Never to be sent.
     Discarded { reason: u32 },
     /// Anything else.
     Whole(Box<Mark>),
+}
+
+/// A record, its topic by number.
+#[derive(Debug, Clone, Copy)]
+struct Short {
+    topic: u32,
+    partition: i32,
+    offset: i64,
 }
 
 /// What a mark did.
@@ -63,6 +69,8 @@ pub(crate) struct Known {
     pub(crate) maybe_at: Vec<TopicPartition>,
     /// The run that has a claim.
     pub(crate) claimed_by: Option<RunId>,
+    /// Whether it may have been sent without anybody having been told.
+    pub(crate) in_doubt: bool,
 }
 
 impl Index {
@@ -121,11 +129,9 @@ impl Index {
         }
         let simple = mark.lineage.as_ref().is_none_or(|it| it.also_at.is_empty() && it.maybe_at.is_empty());
         let what = match (&mark.outcome, &mark.lineage) {
-            _ if !simple || self.watched.contains(&place) => What::Whole(Box::new(mark)),
-            (Outcome::Replayed { to }, Some(lineage)) => What::Replayed {
-                topic: self.names.of(to.partition.topic()),
-                partition: to.partition.partition(),
-                offset: to.offset,
+            (Outcome::Replayed { to }, Some(lineage)) if simple => What::Replayed {
+                to: self.names.short(to),
+                origin: lineage.origin.as_ref().map(|origin| (self.names.short(origin), origin.topic_id)),
                 replay_id: lineage.replay_id,
                 count: lineage.count,
             },
@@ -135,21 +141,26 @@ impl Index {
         self.details.insert(place, Detail { at, what });
     }
 
-    /// Keeps the marks of a letter whole from now on.
-    pub(crate) fn watch(&mut self, place: Place) {
-        self.watched.insert(place);
-    }
-
-    pub(crate) fn unwatch(&mut self, place: Place) {
-        self.watched.remove(&place);
-    }
-
-    /// The mark that counts now, where it is kept whole.
-    pub(crate) fn whole(&self, place: Place) -> Option<&Mark> {
-        match &self.details.get(&place)?.what {
-            What::Whole(mark) => Some(mark),
-            _ => None,
-        }
+    /// The mark that counts now, as if `run` had written it, which is not kept of all.
+    pub(crate) fn mark(&self, place: Place, topic_id: Option<Uuid>, run: &RunId) -> Option<Mark> {
+        let Detail { at, what } = self.details.get(&place)?;
+        let (outcome, lineage) = match what {
+            What::Whole(mark) => return Some((**mark).clone()),
+            What::Discarded { reason } => (Outcome::Discarded { reason: self.names.name(*reason).to_string() }, None),
+            What::Replayed { to, origin, replay_id, count } => {
+                let to = self.names.record(*to);
+                let lineage = Lineage {
+                    replay_id: *replay_id,
+                    target: to.partition.clone(),
+                    origin: origin.map(|(origin, topic_id)| RecordId { topic_id, ..self.names.record(origin) }),
+                    count: *count,
+                    also_at: Vec::new(),
+                    maybe_at: Vec::new(),
+                };
+                (Outcome::Replayed { to }, Some(lineage))
+            }
+        };
+        Some(Mark { topic_id, outcome, replayed_at: Some(*at), run: run.clone(), lineage })
     }
 
     pub(crate) fn is_resolved(&self, place: Place) -> bool {
@@ -171,10 +182,7 @@ impl Index {
         let Some(Detail { at, what }) = self.details.get(&place) else { return State::Unresolved };
         let at = *at;
         match what {
-            What::Replayed { topic, partition, offset, .. } => {
-                let partition = TopicPartition::new(self.names.name(*topic), *partition);
-                State::Replayed { at, to: RecordId { topic_id: None, partition, offset: *offset } }
-            }
+            What::Replayed { to, .. } => State::Replayed { at, to: self.names.record(*to) },
             What::Discarded { reason } => State::Discarded { at, reason: self.names.name(*reason).to_string() },
             What::Whole(mark) => match &mark.outcome {
                 Outcome::Claimed { .. } => State::Claimed { run: mark.run.to_string().into(), at },
@@ -189,16 +197,17 @@ impl Index {
     pub(crate) fn known(&self, place: Place) -> Known {
         match self.details.get(&place).map(|detail| &detail.what) {
             None | Some(What::Discarded { .. }) => Known::default(),
-            Some(What::Replayed { topic, partition, offset, replay_id, count }) => {
-                let partition = TopicPartition::new(self.names.name(*topic), *partition);
-                let to = RecordId { topic_id: None, partition, offset: *offset };
-                Known { replay_id: Some(*replay_id), count: *count, also_at: vec![to], ..Known::default() }
-            }
+            Some(What::Replayed { to, replay_id, count, .. }) => Known {
+                replay_id: Some(*replay_id),
+                count: *count,
+                also_at: vec![self.names.record(*to)],
+                ..Known::default()
+            },
             Some(What::Whole(mark)) => {
                 let claimed = matches!(mark.outcome, Outcome::Claimed { .. });
                 let claimed_by = claimed.then(|| mark.run.clone());
                 let Some(lineage) = &mark.lineage else { return Known { claimed_by, ..Known::default() } };
-                let mut lineage: Lineage = lineage.clone();
+                let mut lineage = lineage.clone();
                 let mut count = 0;
                 match &mark.outcome {
                     Outcome::Replayed { to } => {
@@ -211,6 +220,7 @@ impl Index {
                 }
                 Known {
                     replay_id: Some(lineage.replay_id),
+                    in_doubt: !lineage.maybe_at.is_empty() && !matches!(mark.outcome, Outcome::Replayed { .. }),
                     count,
                     also_at: lineage.also_at,
                     maybe_at: lineage.maybe_at,
@@ -237,6 +247,15 @@ impl Names {
         self.all.push(Arc::clone(&name));
         self.numbers.insert(name, number);
         number
+    }
+
+    fn short(&mut self, record: &RecordId) -> Short {
+        let topic = self.of(record.partition.topic());
+        Short { topic, partition: record.partition.partition(), offset: record.offset }
+    }
+
+    fn record(&self, Short { topic, partition, offset }: Short) -> RecordId {
+        RecordId { topic_id: None, partition: TopicPartition::new(self.name(topic), partition), offset }
     }
 
     fn name(&self, number: u32) -> Arc<str> {
@@ -333,16 +352,13 @@ mod tests {
         let known = index.known(PLACE);
         assert_eq!((known.replay_id, known.count), (Some(Uuid::from_u128(9)), 1));
         assert_eq!(known.also_at.iter().map(ToString::to_string).collect::<Vec<_>>(), ["orders/0/3"]);
-        assert_eq!(index.whole(PLACE), None);
-        index.watch(PLACE);
-        index.apply(PLACE, replayed(1), 2);
-        assert_eq!(index.whole(PLACE), Some(&replayed(1)));
-        assert_eq!(index.known(PLACE), known);
+        let mark = index.mark(PLACE, None, &run(1)).unwrap();
+        assert_eq!(mark, Mark { replayed_at: Some(1), ..replayed(1) });
     }
 
     #[test]
-    fn a_replayed_letter_costs_some_sixty_bytes() {
-        assert!(size_of::<(Place, Detail)>() <= 72, "{}", size_of::<(Place, Detail)>());
+    fn a_replayed_letter_costs_some_hundred_bytes() {
+        assert!(size_of::<(Place, Detail)>() <= 112, "{}", size_of::<(Place, Detail)>());
     }
 
     proptest! {

@@ -24,7 +24,8 @@ impl Place {
     /// Reads a mark's key; `None` where it is none of `topic`.
     pub(super) fn of_key(key: &[u8], topic: &str) -> Option<Self> {
         let record = parse_record(std::str::from_utf8(key).ok()?)?;
-        (record.partition.topic() == topic).then(|| Self::new(record.partition.partition(), record.offset))
+        let is_of = record.partition.topic() == topic && record.offset >= 0;
+        is_of.then(|| Self::new(record.partition.partition(), record.offset))
     }
 }
 
@@ -34,10 +35,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reads `topic/partition/offset`, as a [`RecordId`] displays. The topic's id is not part of it.
+/// Reads `topic/partition/offset`, as a [`RecordId`] displays; the offset is -1 where the broker did not tell it. The topic's id
+/// is not part of it.
 pub(crate) fn parse_record(text: &str) -> Option<RecordId> {
     let (partition, offset) = text.rsplit_once('/')?;
-    let offset = offset.parse().ok().filter(|offset: &i64| *offset >= 0)?;
+    let offset = offset.parse().ok().filter(|offset: &i64| *offset >= -1)?;
     Some(RecordId { topic_id: None, partition: parse_partition(partition)?, offset })
 }
 
