@@ -21,7 +21,7 @@
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
 //! | decide what follows | [`policy`] |
-//! | read a dead letter | [`dead_letter::DeadLetter::read`] |
+//! | read a dead letter | [`replay::DeadLetter::from_record`] |
 //! | see what happens | [`Event`], [`EventStream`] |
 //! | count and measure | [`ConsumerHandle::counts`], [`metrics`], `web` |
 //! | carry traces on | [`Delivery::trace_context`], [`ConsumerBuilder::on_delivery_span`](consumer::ConsumerBuilder::on_delivery_span) |

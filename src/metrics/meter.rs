@@ -24,7 +24,14 @@ pub(crate) struct Meter {
 impl Meter {
     /// The consumer of this group starts. The recorder that is installed now is the one that is told.
     pub(crate) fn begin(&self, group: &str, dead_letter_topics: &DeadLetterTopics) {
-        self.group.get_or_init(|| (group.to_owned(), Export::new(group, dead_letter_topics.clone())));
+        self.group.get_or_init(|| {
+            let export = Export::new(group, dead_letter_topics.clone());
+            // Prometheus counts an increase only from a value that it has seen.
+            for metric in [&names::REBALANCES, &names::COMMIT_FAILURES] {
+                export.counter(metric, &[]).increment(0);
+            }
+            (group.to_owned(), export)
+        });
     }
 
     /// The consumer's group; empty before [`begin`](Self::begin).

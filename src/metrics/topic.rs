@@ -92,6 +92,8 @@ impl TopicMeter {
         };
         // Known before the first dead letter: Prometheus counts an increase only from a value that it has seen.
         for (category, dead_letter_topic) in meter.export.dead_letter_topics(&meter.topic) {
+            let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic.as_str())];
+            meter.export.counter(&names::PUBLISH_FAILURES, &labels).increment(0);
             meter.add_dead_letters(category, &dead_letter_topic, 0);
         }
         meter

@@ -97,12 +97,13 @@ fn the_dashboard_shows_metrics_that_there_are() {
 #[test]
 fn the_alert_rules_look_at_metrics_that_there_are() {
     // One rule after the other, one line for each expression: no reader of YAML is needed for that.
+    let name = Regex::new(r"bezoar_\w+").unwrap();
     let (mut rules, mut watched) = (BTreeSet::new(), BTreeSet::new());
     let mut expression = None;
     for line in ALERTS.lines().filter(|line| !line.starts_with('#')) {
         let line = line.trim_start();
-        if let Some(name) = line.strip_prefix("- alert: ") {
-            assert!(rules.insert(name), "{name} is there twice");
+        if let Some(rule) = line.strip_prefix("- alert: ") {
+            assert!(rules.insert(rule), "{rule} is there twice");
             expression = None;
         } else if let Some(found) = line.strip_prefix("expr: ") {
             watched.extend(check(found));
@@ -111,7 +112,7 @@ fn the_alert_rules_look_at_metrics_that_there_are() {
             line.split_once(": ").filter(|(key, _)| matches!(*key, "summary" | "description"))
         {
             check_template(text, expression.expect("the expression comes first"));
-            for name in Regex::new(r"bezoar_\w+").unwrap().find_iter(text) {
+            for name in name.find_iter(text) {
                 assert!(names::ALL.iter().any(|metric| metric.name == name.as_str()), "{text}");
             }
         }

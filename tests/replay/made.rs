@@ -1,6 +1,6 @@
 //! Dead letters made by hand, as a consumer would write them.
 
-use bezoar::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterFormat, Rung, fingerprint};
+use bezoar::dead_letter::{DeadLetterContext, DeadLetterFormat, Rung, fingerprint};
 use bezoar::policy::Category;
 use bezoar::record::{Header, HeaderRef, ProducerRecord, RecordBatchBuilder, RecordId, TopicPartition};
 use bezoar::replay::{DeadLetters, Entry, Filter, Listing};
@@ -64,8 +64,8 @@ impl Made {
             replay_count: 0,
             fingerprint: fingerprint(self.category, self.error_type, &self.message, None),
         };
-        let letter = DeadLetter::new(&batch.build(self.offset + 1).get(0).unwrap(), context);
-        letter.encode(&DeadLetterFormat::default(), Rung::Full, "").timestamp(self.published)
+        let record = batch.build(self.offset + 1).get(0).unwrap();
+        context.encode(&record, &DeadLetterFormat::default(), Rung::Full, "").timestamp(self.published)
     }
 }
 

@@ -10,7 +10,9 @@ mod grouping;
 mod listing;
 mod made;
 mod refusals;
+mod replaying;
 mod showing;
+mod stand;
 #[path = "../conformance/transactional.rs"]
 #[allow(dead_code)] // a part of it is used here
 mod transactional;

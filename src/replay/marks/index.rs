@@ -146,9 +146,7 @@ impl Index {
         let Detail { at, what } = self.details.get(&place)?;
         let (outcome, lineage) = match what {
             What::Whole(mark) => return Some((**mark).clone()),
-            What::Discarded { reason } => {
-                (Outcome::Discarded { reason: self.names.name(*reason).to_string() }, None)
-            }
+            What::Discarded { reason } => (Outcome::Discarded { reason: self.names.name(*reason).to_string() }, None),
             What::Replayed { to, origin, replay_id, count } => {
                 let to = self.names.record(*to);
                 let lineage = Lineage {

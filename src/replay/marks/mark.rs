@@ -103,7 +103,9 @@ impl std::fmt::Display for RunId {
 impl Mark {
     /// Whether it says that the record `at` is a replay of this id. That of a claim may lie anywhere in its target.
     pub(crate) fn vouches_for(&self, replay_id: Uuid, at: &RecordId) -> bool {
-        let Some(lineage) = self.lineage.as_ref().filter(|lineage| lineage.replay_id == replay_id) else { return false };
+        let Some(lineage) = self.lineage.as_ref().filter(|lineage| lineage.replay_id == replay_id) else {
+            return false;
+        };
         let is_at = |record: &RecordId| record.partition == at.partition && record.offset == at.offset;
         let by_outcome = match &self.outcome {
             Outcome::Claimed { .. } => lineage.target == at.partition,

@@ -10,7 +10,7 @@ mod mark;
 mod place;
 mod topic;
 
-pub(crate) use index::{Effect, Known};
+pub(crate) use index::{Effect, Index, Known};
 pub(crate) use log::{Applied, FEED_BYTES, Marks, Resolved};
 pub(crate) use mark::{Lineage, Mark, Outcome, RunId};
 pub(crate) use place::{Place, parse_record};

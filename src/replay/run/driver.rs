@@ -3,8 +3,8 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
@@ -17,9 +17,7 @@ use crate::broker::{BoxFuture, BrokerError};
 use crate::producer::{Produced, Producer, ProducerError};
 use crate::record::RecordId;
 use crate::replay::marks::{Mark, Outcome as Marked, Place};
-use crate::replay::{
-    DeadLetters, Outcome, Progress, ReplayError, ReplayOptions, ReplayReport, Selection, Skip, State,
-};
+use crate::replay::{DeadLetters, Outcome, Progress, ReplayError, ReplayOptions, ReplayReport, Selection, Skip, State};
 
 /// How many letters are looked at before it is looked whether anything else is to be done.
 const AT_ONCE: usize = 64;

@@ -106,7 +106,8 @@ impl Ledger {
         let mut batches: BTreeMap<usize, Vec<ProducerRecord>> = BTreeMap::new();
         for ((topic, place), mark) in entries {
             let marks = &self.topics[topic].marks;
-            let record = ProducerRecord::to(marks::marks_topic(marks.dead_letters())).key(place.key(marks.dead_letters()));
+            let record =
+                ProducerRecord::to(marks::marks_topic(marks.dead_letters())).key(place.key(marks.dead_letters()));
             let value = mark.map(|mark| mark.to_json().into());
             batches.entry(topic).or_default().push(ProducerRecord { value, ..record });
         }
@@ -154,7 +155,9 @@ impl Ledger {
             let Some(expected) = self.claims.get(&at) else { continue };
             let claim = match applied.effect {
                 // Of a run that nobody knew of: what it may have sent is not known, so the next run will see to it.
-                Effect::Claimed { from: Some(run) } if Some(run) != *expected => Claim::Lost(marks.state(at.1.partition, at.1.offset)),
+                Effect::Claimed { from: Some(run) } if Some(run) != *expected => {
+                    Claim::Lost(marks.state(at.1.partition, at.1.offset))
+                }
                 Effect::Claimed { .. } => Claim::Won,
                 Effect::Void => Claim::Lost(marks.state(at.1.partition, at.1.offset)),
                 Effect::Result => continue,
@@ -167,7 +170,11 @@ impl Ledger {
 
     /// The first origin of a dead letter whose record was a replay, as the mark of that replay has it; `None` where there is
     /// no such mark, or it is of another topic's letters.
-    pub(super) async fn first_origin(&mut self, topic: usize, letter: &DeadLetter) -> Result<Option<RecordId>, ReplayError> {
+    pub(super) async fn first_origin(
+        &mut self,
+        topic: usize,
+        letter: &DeadLetter,
+    ) -> Result<Option<RecordId>, ReplayError> {
         let (Some(of), Some(id), Some(at)) = (&letter.replay_of, letter.replay_id, letter.origin.record()) else {
             return Ok(None);
         };

@@ -49,7 +49,9 @@ pub(super) async fn fetch(ports: &Ports, letter: &DeadLetter, reading: &[Arc<str
 
 async fn read(ports: &Ports, at: &RecordId) -> Result<Result<Record, String>, ReplayError> {
     let found = ports.admin.topics(vec![at.partition.topic().to_owned()]).await?.pop().flatten();
-    let Some(topic) = found else { return Ok(Err(format!("topic {:?} does not exist any more", at.partition.topic()))) };
+    let Some(topic) = found else {
+        return Ok(Err(format!("topic {:?} does not exist any more", at.partition.topic())));
+    };
     if let (Some(then), Some(now)) = (at.topic_id, topic.id)
         && then != now
     {
@@ -66,8 +68,7 @@ async fn read(ports: &Ports, at: &RecordId) -> Result<Result<Record, String>, Re
     if bounds.last().is_none_or(|end| at.offset >= *end) {
         return Ok(Err(format!("{at} is past the end of its log")));
     }
-    let span =
-        Span { partition: at.partition.clone(), topic_id: topic.id, start: at.offset, end: at.offset + 1 };
+    let span = Span { partition: at.partition.clone(), topic_id: topic.id, start: at.offset, end: at.offset + 1 };
     let mut reader = RangeReader::new(ports, [span], FEED_BYTES);
     let none = || Ok(Err(format!("there is no record at {at} any more")));
     let Some(piece) = reader.next().await else { return none() };

@@ -48,7 +48,9 @@ pub(super) fn warning(target: &str) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("{target} looks like a topic of {kind}: does its reader take records without the headers that it adds?"))
+    Some(format!(
+        "{target} looks like a topic of {kind}: does its reader take records without the headers that it adds?"
+    ))
 }
 
 #[cfg(test)]
@@ -70,7 +72,9 @@ mod tests {
         assert_eq!(vouched("orders.eu.dlq.poison"), Some("orders.eu"));
         assert_eq!(vouched("orders.dlq.dlq"), Some("orders.dlq"));
         assert_eq!(vouched("orders.dlq.poison.dlq"), Some("orders.dlq.poison"));
-        for name in [".dlq", ".dlq.poison", "dlq", "orders", "orders-dlq", "orders.dlq.", "orders.dlq.x", "orders.poison"] {
+        for name in
+            [".dlq", ".dlq.poison", "dlq", "orders", "orders-dlq", "orders.dlq.", "orders.dlq.x", "orders.poison"]
+        {
             assert_eq!(vouched(name), None, "{name}");
         }
     }
@@ -109,7 +113,9 @@ mod tests {
 
     #[test]
     fn topics_of_retries_and_dead_letters_are_warned_of() {
-        for name in ["orders.dlq", "orders.fulfilment.retry.10m", "orders-dlt", "orders-retry-0", "dead-letter-topic-in"] {
+        for name in
+            ["orders.dlq", "orders.fulfilment.retry.10m", "orders-dlt", "orders-retry-0", "dead-letter-topic-in"]
+        {
             assert!(warning(name).is_some(), "{name}");
         }
         for name in ["orders", "retrying", "undltd", "orders.v2"] {

@@ -61,6 +61,12 @@ impl Reading {
         self.outlet.with_feed(|feed| feed.credit_beyond(pending)).flatten()
     }
 
+    /// The [credit](Self::credit) to ask with: none where nothing is wanted from the position on, so that no request waits for it.
+    pub(super) fn credit_to_ask(&self, pending: usize) -> Option<usize> {
+        let wanted = self.outlet.with_feed(|feed| feed.wants(self.position.offset)).unwrap_or(true);
+        self.credit(pending).map(|credit| if wanted { credit } else { 0 })
+    }
+
     /// How many bytes may be asked for with so much credit, which counts what is decompressed. Not so few that batches would
     /// come one by one: what there is no room for after all is not decompressed.
     pub(super) fn worth(&self, credit: usize) -> usize {
