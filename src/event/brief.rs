@@ -36,6 +36,7 @@ impl Event {
             | Self::Resumed { .. }
             | Self::Sought { .. }
             | Self::Joined { .. }
+            | Self::GroupRecovered
             | Self::TopicMissing { .. }
             | Self::Released { .. }
             | Self::ReadRecovered { .. }

@@ -45,6 +45,7 @@ pub(super) fn log(event: &Event) {
             debug!(group, member_id, epoch, protocol, assignor, partitions, "joined the group");
         }
         Event::TopicMissing { topic } => debug!(topic, "the topic does not exist, waiting for it"),
+        Event::GroupRecovered => info!("the group can be reached and answers again"),
         Event::GroupTrouble { reason } => warn!("trouble with the group, trying again: {reason}"),
         Event::Retrying { record, category, error_type, message, attempt, max_attempts, backoff } => info!(
             topic = record.partition.topic(), partition = record.partition.partition(), offset = record.offset,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::time::Instant;
 
+use super::absent::Absent;
 use super::classic::ClassicMember;
 use super::consumer::ConsumerMember;
 use super::lease::Lease;
@@ -42,8 +43,7 @@ pub(crate) struct GroupState {
     known: Known,
     /// Topics that are looked at though they are not subscribed to.
     also: BTreeSet<String>,
-    /// What the supervisor was told to be missing.
-    missing: Vec<String>,
+    absent: Absent,
     /// Whether the first heartbeat of KIP-848 is what is not answered yet.
     joining: bool,
     leaving: Vec<RpcReplyPort<()>>,
@@ -74,7 +74,7 @@ impl Actor for GroupActor {
             looks: Looks::new(self.settings.refresh, now),
             known: Known::default(),
             also: BTreeSet::new(),
-            missing: Vec::new(),
+            absent: Absent::default(),
             joining: false,
             leaving: Vec::new(),
             timer: Timer::default(),
@@ -222,7 +222,12 @@ impl GroupActor {
             return;
         }
         match result {
-            Ok(protocol) => self.begin(myself, state, protocol),
+            Ok(protocol) => {
+                if std::mem::take(&mut state.attempts) > 0 {
+                    self.tell(GroupNotice::Recovered);
+                }
+                self.begin(myself, state, protocol);
+            }
             Err(error) if error.is_retriable() || matches!(error, BrokerError::Malformed { .. }) => {
                 state.attempts = state.attempts.saturating_add(1);
                 if state.attempts == 1 {
@@ -271,16 +276,14 @@ impl GroupActor {
                 return;
             }
         };
-        state.looks.succeeded(now);
+        if state.looks.succeeded(now) {
+            self.tell(GroupNotice::Recovered);
+        }
         if state.known.update(topics) {
             state.looks.hurry(now);
         }
-        let missing = self.subscription.missing(state.known.topics());
-        if missing != state.missing {
-            state.missing.clone_from(&missing);
-            if !missing.is_empty() {
-                self.tell(GroupNotice::Missing(missing));
-            }
+        if let Some(missing) = state.absent.update(&self.settings.group, &self.subscription, state.known.topics()) {
+            self.tell(GroupNotice::Missing(missing));
         }
         let topics = state.known.topics().clone();
         self.step(myself, state, Input::Topics(topics));

@@ -23,6 +23,7 @@ pub(super) fn notice(group: &str, notice: &GroupNotice) {
         }
         // The event that it becomes is logged, with those of other troubles.
         GroupNotice::Troubled(reason) => tracing::debug!(group, "the membership is in trouble: {reason}"),
+        GroupNotice::Recovered => tracing::debug!(group, "the membership is out of trouble"),
         GroupNotice::Failed(reason) => tracing::error!(group, "cannot be a member of the group: {reason}"),
     }
 }

@@ -47,13 +47,15 @@ impl Looks {
         }
     }
 
-    /// The reading under way succeeded.
-    pub(super) fn succeeded(&mut self, now: Instant) {
-        (self.under_way, self.failures) = (false, 0);
+    /// The reading under way succeeded. Whether the one before had failed.
+    pub(super) fn succeeded(&mut self, now: Instant) -> bool {
+        self.under_way = false;
+        let recovered = std::mem::take(&mut self.failures) > 0;
         self.next = now + self.refresh;
         if self.again {
             self.next = self.soon(now);
         }
+        recovered
     }
 
     /// The reading under way failed. Whether it is the first one in a row.

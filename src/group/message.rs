@@ -60,6 +60,8 @@ pub(crate) enum GroupNotice {
     },
     /// The coordinator cannot be reached or does not answer for now; told once per streak.
     Troubled(String),
+    /// What was [`Troubled`](Self::Troubled) works again.
+    Recovered,
     /// The consumer cannot be a member of the group, for this reason.
     Failed(String),
 }

@@ -5,6 +5,7 @@
 //! handlers do. What is owned may be processed until the [`Lease`] is over, which is shorter than the session that the
 //! coordinator grants: so nothing is handled any more when it gives the partitions to others.
 
+mod absent;
 mod actor;
 mod assignors;
 mod classic;

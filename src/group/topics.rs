@@ -51,6 +51,12 @@ impl Subscription {
         Ok(known.collect())
     }
 
+    /// The patterns that no topic matches.
+    pub(crate) fn unmatched(&self, topics: &Topics) -> Vec<String> {
+        let matched = |pattern: &&Regex| topics.keys().any(|topic| pattern.is_match(topic) && self.matches(topic));
+        self.patterns.iter().filter(|pattern| !matched(pattern)).map(|pattern| pattern.as_str().to_owned()).collect()
+    }
+
     /// The topics asked for by name that do not exist.
     pub(crate) fn missing(&self, topics: &Topics) -> Vec<String> {
         self.topics.iter().filter(|topic| !topics.contains_key(*topic)).cloned().collect()
@@ -153,6 +159,8 @@ mod tests {
         assert!(anchored.matches("orders-2") && anchored.matches("bills"));
         assert!(!anchored.matches("my-orders") && !anchored.matches("bills-2"));
         assert_eq!(anchored.missing(&Topics::new()), ["orders.dlq"]);
+        // What only matches topics that are never consumed by a pattern matches nothing.
+        assert_eq!(anchored.unmatched(&topics(&["orders.dlq", "bills"])), ["^orders"]);
     }
 
     /// Tells of all topics but `secret`; nothing at all to who asks for that.

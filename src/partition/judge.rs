@@ -9,7 +9,7 @@ use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
 use crate::dead_letter::{DeadLetterContext, Job, Redaction, Rung};
-use crate::event::{Event, Exhausted};
+use crate::event::{Event, Exhausted, GivenUp};
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
 use crate::policy::{Action, Category, Decision, valid_topic_name};
@@ -40,6 +40,7 @@ pub(crate) async fn judge(
 ) -> Result<Judged, PartitionError> {
     let retry = letters.ownership().failed(record.offset(), SystemTime::now());
     let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
+    context.events.meter().failed(record.partition(), verdict.category);
     // Classified by the true text; only the redacted one goes on, into events and logs too.
     let headers = redact(context, record, &mut evidence, &mut backtrace);
     if matches!(evidence.kind, FailureKind::Panic | FailureKind::Timeout) {
@@ -113,7 +114,7 @@ pub(crate) async fn judge(
 fn alert(context: &PartitionContext, record: &Record, verdict: Verdict, message: String) {
     if verdict.alert || verdict.page {
         let (category, page) = (verdict.category, verdict.page);
-        context.events.emit(Event::Alert { record: record.id(), category, page, message });
+        context.events.alert(GivenUp { record: record.id(), category, page, message, dead_letter: None });
     }
 }
 

@@ -6,4 +6,8 @@ pub struct DiscardReport {
     pub discarded: u64,
     /// How many were resolved already.
     pub skipped: u64,
+    /// How many were left since a replay has claimed them a moment ago.
+    pub claimed: u64,
+    /// How many places that were named hold no dead letter.
+    pub missing: u64,
 }

@@ -15,13 +15,17 @@ pub struct Entry {
     pub letter: DeadLetter,
     /// What became of it.
     pub state: State,
+    /// The earlier dead letter that this one repeats, where one that was read with it has the same source coordinates, topic id
+    /// and group: the record was dead-lettered twice, since a consumer died in between. The two may tell of different failures.
+    pub duplicate_of: Option<RecordId>,
 }
 
 /// What became of a dead letter, by its mark in the replays topic.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum State {
     /// Nothing yet.
+    #[default]
     Unresolved,
     /// A run has claimed it and has not told the result: it may have been sent, or not.
     Claimed {

@@ -1,14 +1,10 @@
 use std::sync::Arc;
 
 use super::discard::DiscardReport;
-use super::entry::Entry;
 use super::error::ReplayError;
 use super::filter::Filter;
-use super::groups::Group;
-use super::listing::Listing;
 use super::options::ReplayOptions;
 use super::report::{Progress, ReplayReport};
-use super::stats::TopicStats;
 use crate::broker::Ports;
 use crate::record::RecordId;
 
@@ -36,48 +32,30 @@ impl DeadLetters {
         Self { ports, topics: topics.into_iter().map(Into::into).collect() }
     }
 
-    /// The first `limit` dead letters that fit (100 is the custom), oldest first within each partition, and how many fit in all.
-    pub async fn list(&self, _filter: &Filter, _limit: usize) -> Result<Listing, ReplayError> {
-        todo!()
-    }
-
-    /// Hands each dead letter that fits to `each`, until it says `Break`; memory does not grow with their number.
-    pub async fn for_each(
-        &self,
-        _filter: &Filter,
-        _each: impl FnMut(Entry) -> std::ops::ControlFlow<()> + Send,
-    ) -> Result<(), ReplayError> {
-        todo!()
-    }
-
-    /// One dead letter by its own place.
-    pub async fn show(&self, _at: &RecordId) -> Result<Entry, ReplayError> {
-        todo!()
-    }
-
-    /// Dead letters of the same fault together, the most frequent first.
-    pub async fn groups(&self, _filter: &Filter) -> Result<Vec<Group>, ReplayError> {
-        todo!()
-    }
-
-    /// Numbers per dead-letter topic.
-    pub async fn stats(&self) -> Result<Vec<TopicStats>, ReplayError> {
-        todo!()
-    }
-
-    /// Sends dead letters to where they came from, or to another topic. `progress` is told of each as it is decided.
-    /// Dropping the future stops sending; what is under way then is told by the next run.
+    /// Sends dead letters to where they came from, or to another topic: each once, across runs, machines and interruptions.
+    /// `progress` is told of each as it is decided.
+    ///
+    /// Dropping the future stops it at any point, as killing the process does: nothing is lost. What was under way then, at most
+    /// [`in_flight`](ReplayOptions::in_flight) letters, stays claimed until its lease is over; the next run sends it, and tells
+    /// that it may be there twice ([`maybe_doubled`](ReplayReport::maybe_doubled)). Several runs may go on side by side.
+    ///
+    /// # Errors
+    /// A topic that does not exist, may not be read or is no dead-letter topic; a topic for replay marks that is unfit for them;
+    /// a broker that does not answer. Letters that cannot be sent are no error: they count as failed.
     pub async fn replay(
         &self,
-        _selection: &Selection,
-        _options: &ReplayOptions,
-        _progress: impl FnMut(&Progress) + Send,
+        selection: &Selection,
+        options: &ReplayOptions,
+        progress: impl FnMut(&Progress) + Send,
     ) -> Result<ReplayReport, ReplayError> {
-        todo!()
+        super::run::replay(self, selection, options, progress).await
     }
 
-    /// Marks dead letters as resolved without sending them.
-    pub async fn discard(&self, _selection: &Selection, _reason: &str) -> Result<DiscardReport, ReplayError> {
-        todo!()
+    /// Marks dead letters as resolved without sending them, and notes the reason.
+    ///
+    /// # Errors
+    /// As for [`replay`](Self::replay).
+    pub async fn discard(&self, selection: &Selection, reason: &str) -> Result<DiscardReport, ReplayError> {
+        super::run::discard(self, selection, reason).await
     }
 }

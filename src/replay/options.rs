@@ -1,6 +1,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::fix::Fix;
 
@@ -8,10 +9,12 @@ use super::fix::Fix;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ReplayOptions {
-    /// The topic to send to; default: each one's own source.
+    /// The topic to send to; default: each one's own source. It must be the source that the name of the dead-letter topic vouches
+    /// for, or one of [`allowed_targets`](Self::allowed_targets).
     pub target: Option<Arc<str>>,
-    /// Topics that may be sent to besides the `target`-less default, which is each dead letter's own source as far as the name of
-    /// its dead-letter topic vouches for it (`orders.dlq`, `orders.dlq.poison` for `orders`). Names exactly.
+    /// Topics that may be sent to besides the source that the name of the dead-letter topic vouches for (`orders.dlq`,
+    /// `orders.dlq.poison` for `orders`). Names exactly. What dead letters themselves say of their source is not believed: anybody
+    /// who may write to a dead-letter topic can write anything there.
     pub allowed_targets: Vec<Arc<str>>,
     /// Only says what would be done; all count as skipped. Default false.
     pub dry_run: bool,
@@ -23,10 +26,28 @@ pub struct ReplayOptions {
     pub in_flight: NonZeroU32,
     /// Records that were replayed as often as this are parked: skipped, and left. Default 3.
     pub max_replays: u32,
-    /// Replays also those that are replayed or discarded already. Default false.
+    /// Replays also those that are replayed or discarded already: a filter for unresolved ones means all then. Default false.
     pub again: bool,
     /// Ends at the first failure. Default false.
     pub stop_at_first_error: bool,
+    /// The timestamps that the records get. Default [`ReplayTimestamp::Original`].
+    pub timestamp: ReplayTimestamp,
+    /// How long another run leaves alone what this one has claimed, should this one fall silent. It is renewed while the run
+    /// lives. Default 30 s; at least 1 s.
+    pub claim_lease: Duration,
+}
+
+/// Which timestamps replayed records get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ReplayTimestamp {
+    /// The original one's, so that windows and joins by event time take the record for what it is; the present where it is not
+    /// known, or so old that the target's retention would remove the record at once (nine tenths of `retention.ms`), of which
+    /// the progress warns.
+    #[default]
+    Original,
+    /// The time of sending.
+    Now,
 }
 
 impl Default for ReplayOptions {
@@ -41,6 +62,8 @@ impl Default for ReplayOptions {
             max_replays: 3,
             again: false,
             stop_at_first_error: false,
+            timestamp: ReplayTimestamp::Original,
+            claim_lease: Duration::from_secs(30),
         }
     }
 }
@@ -49,7 +72,16 @@ impl fmt::Debug for ReplayOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReplayOptions")
             .field("target", &self.target)
+            .field("allowed_targets", &self.allowed_targets)
             .field("dry_run", &self.dry_run)
-            .finish_non_exhaustive()
+            .field("fix", &self.fix.is_some())
+            .field("rate", &self.rate)
+            .field("in_flight", &self.in_flight)
+            .field("max_replays", &self.max_replays)
+            .field("again", &self.again)
+            .field("stop_at_first_error", &self.stop_at_first_error)
+            .field("timestamp", &self.timestamp)
+            .field("claim_lease", &self.claim_lease)
+            .finish()
     }
 }

@@ -143,6 +143,7 @@ impl SupervisorActor {
                 });
             }
             GroupNotice::Troubled(reason) => self.events.emit(Event::GroupTrouble { reason }),
+            GroupNotice::Recovered => self.events.emit(Event::GroupRecovered),
             GroupNotice::Failed(reason) => self.halt(myself, state, reason),
         }
     }

@@ -26,7 +26,7 @@ impl ClassicMember {
                 if current && matches!(self.phase, Phase::Stable) {
                     self.quiet_at = Some(sent.at);
                     self.joins = 0;
-                    self.untroubled();
+                    self.untroubled(effects);
                 }
                 return;
             }

@@ -200,9 +200,11 @@ impl ClassicMember {
         BACKOFF.delay(self.failures, self.random.random())
     }
 
-    fn untroubled(&mut self) {
+    fn untroubled(&mut self, effects: &mut Vec<Effect>) {
         self.failures = 0;
-        self.troubled = false;
+        if std::mem::take(&mut self.troubled) {
+            effects.push(Effect::Notice(GroupNotice::Recovered));
+        }
     }
 
     /// Goes on from where an input or the passing of time has led.

@@ -76,7 +76,7 @@ impl ClassicMember {
         if self.lease.is_none_or(|until| now >= until) {
             return self.lose(now, "its assignment came when the lease was over", effects);
         }
-        self.untroubled();
+        self.untroubled(effects);
         self.quiet_at = Some(sent);
         let topics = self.subscribed();
         let (assigned, foreign): (BTreeSet<_>, BTreeSet<_>) =

@@ -74,7 +74,9 @@ impl ConsumerMember {
         out.push(Effect::Lease(until));
         let joined = self.stage != Stage::Member;
         self.stage = Stage::Member;
-        self.troubled = false;
+        if std::mem::take(&mut self.troubled) {
+            out.push(Effect::Notice(GroupNotice::Recovered));
+        }
         // More often than the broker wants where the lease would run out in between, or after the loss of one.
         let interval = answer.interval.min(self.settings.lease / 3);
         self.pace.succeeded(under_way.sent, interval, joined);

@@ -130,6 +130,7 @@ async fn a_panic_of_an_adapter_is_one_failed_attempt() {
     let mut trial = trial(broker(&[("orders", 1)], acts), GroupProtocol::Consumer, &["orders"], &[]).await;
     let GroupNotice::Troubled(text) = trial.told().await else { panic!("no trouble told") };
     assert!(text.contains("an adapter's bug"), "{text}");
+    assert_eq!(trial.news().await, GroupNotice::Recovered);
     assert_eq!(trial.news().await, assigned(&[0]));
     assert!(matches!(trial.news().await, GroupNotice::Troubled(_)));
     tokio::time::sleep(LEASE).await;
@@ -207,6 +208,7 @@ async fn which_protocol_is_spoken_is_asked_until_a_broker_tells() {
     broker.script().offers = [down(), down(), Ok(true)].into_iter().collect();
     let mut trial = trial(broker, GroupProtocol::Auto, &["orders"], &[]).await;
     assert!(matches!(trial.told().await, GroupNotice::Troubled(_)));
+    assert_eq!(trial.news().await, GroupNotice::Recovered);
     assert_eq!(trial.news().await, assigned(&[0]));
     assert_eq!(trial.broker.asked()[..5], ["offers", "offers", "offers", "describe", "heartbeat 0 orders"]);
 }

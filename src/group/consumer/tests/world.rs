@@ -210,7 +210,7 @@ impl World {
                 }
             }
             GroupNotice::Joined { partitions, .. } => assert_eq!(partitions, node.processing.len()),
-            GroupNotice::Troubled(_) | GroupNotice::Missing(_) => {}
+            GroupNotice::Troubled(_) | GroupNotice::Recovered | GroupNotice::Missing(_) => {}
             GroupNotice::Failed(reason) => {
                 assert!(self.static_members && reason.contains("instance id"), "{reason}");
                 self.restart(index);

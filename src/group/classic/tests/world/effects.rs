@@ -95,7 +95,10 @@ impl World {
                 }
             }
             GroupNotice::Failed(reason) => panic!("{index} failed: {reason}"),
-            GroupNotice::Joined { .. } | GroupNotice::Troubled(_) | GroupNotice::Missing(_) => {}
+            GroupNotice::Joined { .. }
+            | GroupNotice::Troubled(_)
+            | GroupNotice::Recovered
+            | GroupNotice::Missing(_) => {}
         }
     }
 
