@@ -8,6 +8,7 @@ mod fixture;
 mod following;
 mod gaps;
 mod grouping;
+mod kill;
 mod listing;
 mod made;
 mod origins;

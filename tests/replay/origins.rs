@@ -96,8 +96,7 @@ async fn headers_alone_are_not_believed() {
     let consumer = consumer(&stand, &told, &stand.source).start().await.unwrap();
     catch_up(&consumer).await;
     let at = |offset: i32| format!("{}/0/{offset}", stand.source);
-    let wanted =
-        (0..10).map(|offset| (at(offset), at(if (2..4).contains(&offset) { offset - 2 } else { offset })));
+    let wanted = (0..10).map(|offset| (at(offset), at(if (2..4).contains(&offset) { offset - 2 } else { offset })));
     assert_eq!(*told.lock().unwrap(), wanted.collect::<Vec<_>>());
     consumer.shutdown().await.unwrap();
 }
