@@ -24,7 +24,7 @@ use crate::supervisor::RestartPolicy;
 pub struct ConsumerBuilder {
     pub(super) settings: Resolved,
     topics: Vec<TopicEntry>,
-    hooks: Hooks,
+    pub(super) hooks: Hooks,
     events: Events,
     pub(super) ports: Option<Ports>,
     panic_hook: bool,

@@ -9,6 +9,7 @@ use crate::broker::{ConnectionSettings, Plane};
 use crate::classifier::Rules;
 use crate::dead_letter::{DeadLetterFormat, TopicCreation};
 use crate::isolation::Isolation;
+use crate::monitor::MonitorSettings;
 use crate::offsets::OffsetReset;
 use crate::partition::CorruptBatches;
 use crate::policy::{ConfigError, DeadLetterTopics, Policies};
@@ -43,6 +44,7 @@ pub(super) struct Resolved {
     pub(super) max_unacknowledged: usize,
     pub(super) rules: Rules,
     pub(super) restart: RestartPolicy,
+    pub(super) monitor: MonitorSettings,
     /// By a topic's name or the pattern: what a file says of it.
     pub(super) topics: BTreeMap<String, TopicSection>,
 }
@@ -77,6 +79,7 @@ impl Resolved {
             max_unacknowledged: 256,
             rules: Rules::default(),
             restart: RestartPolicy::default(),
+            monitor: MonitorSettings::new(),
             topics: BTreeMap::new(),
         }
     }
@@ -158,6 +161,7 @@ impl Resolved {
                 escalation: restart.escalation.unwrap_or(defaults.restart.escalation),
                 backoff: restart.backoff.apply(defaults.restart.backoff, "restart.backoff")?,
             },
+            monitor: settings.monitor.build()?,
             topics: settings.topics,
             group: defaults.group,
         })

@@ -10,6 +10,7 @@ use crate::broker::security::SecuritySettings;
 use crate::broker::{Plane, ReadIsolation};
 use crate::classifier::RuleSettings;
 use crate::group::{Assignor, GroupProtocol};
+use crate::monitor::MonitorSection;
 use crate::offsets::OffsetReset;
 use crate::partition::CorruptBatches;
 use crate::policy::duration::{optional, or_off, required};
@@ -191,4 +192,7 @@ pub struct ConsumerSettings {
     /// How often partition actors are restarted.
     #[serde(default)]
     pub restart: RestartSettings,
+    /// What the monitor of dead letters watches for, and whom it tells.
+    #[serde(default)]
+    pub monitor: MonitorSection,
 }

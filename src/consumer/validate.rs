@@ -43,6 +43,7 @@ pub(super) fn validate(settings: &mut Resolved, topics: Vec<TopicEntry>) -> Resu
     settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
     settings.format.check()?;
+    settings.monitor.check()?;
     let topics = subscription::parse(topics, std::mem::take(&mut settings.topics), settings.assignment)?;
     let names: Vec<&str> = topics.iter().filter_map(Subscribed::name).collect();
     settings.dead_letter_topics.check(&names)?;

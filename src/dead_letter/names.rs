@@ -146,10 +146,13 @@ const RESERVED: [&str; 20] = [
     TRUNCATED,
 ];
 
-/// Whether a header of this name is replaced: in every dead letter, or where the plain profile is written.
-pub(super) fn is_ours(name: &[u8], plain: bool) -> bool {
+/// Whether a header of this name is replaced in every dead letter.
+pub(super) fn is_reserved(name: &[u8]) -> bool {
     // Most headers are told by how they begin.
     let may_be = name.starts_with(b"bezoar.") || name.starts_with(b"__dlq.");
-    may_be && RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
-        || plain && (name == PLAIN_ERROR.as_bytes() || name == PLAIN_SOURCE.as_bytes())
+    may_be && is_one_of(name, &RESERVED)
+}
+
+pub(super) fn is_one_of(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|known| known.as_bytes() == name)
 }

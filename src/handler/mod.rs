@@ -8,6 +8,7 @@ mod factory;
 mod failure;
 mod into_failure;
 mod origin;
+mod trace;
 
 use std::future::Future;
 

@@ -7,6 +7,7 @@ use ractor::ActorRef;
 use serde::Deserialize;
 
 use super::topic::Sources;
+use super::trace::SpanHook;
 use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
 use crate::dead_letter::{DeadLetterMessage, Redactor};
 use crate::event::Events;
@@ -62,6 +63,7 @@ pub(crate) struct Hooks {
     pub(crate) classifier: Option<UserClassifier>,
     pub(crate) router: Option<Router>,
     pub(crate) redactor: Option<Redactor>,
+    pub(crate) span: Option<SpanHook>,
     pub(crate) error_types: ErrorTypes,
 }
 

@@ -11,6 +11,7 @@ use super::context::Hooks;
 use super::error::Fault;
 use super::ownership::Ownership;
 use super::patience::Patience;
+use super::trace;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::{Event, Events};
 use crate::handler::chain::errors;
@@ -77,6 +78,7 @@ where
             first_failure,
             ownership,
         } = self;
+        let span = trace::span((hooks, events), &record, number);
         let waited = AtomicBool::new(false);
         let offset = record.offset();
         let failed = |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
@@ -101,14 +103,30 @@ where
             }
             Ok(())
         }));
-        let ended = poll_fn(|cx| match attempt.as_mut().poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending => {
-                waited.store(true, Ordering::Relaxed);
-                patience.poll(cx, &mut due).map(|()| None)
+        let ended = poll_fn(|cx| {
+            let polled = {
+                let _entered = span.as_ref().map(tracing::Span::enter);
+                attempt.as_mut().poll(cx)
+            };
+            match polled {
+                Poll::Ready(ended) => Poll::Ready(Some(ended)),
+                Poll::Pending => {
+                    if !waited.swap(true, Ordering::Relaxed)
+                        && let Some(ownership) = ownership
+                    {
+                        ownership.wait_for_delivery(true);
+                    }
+                    patience.poll(cx, &mut due).map(|()| None)
+                }
             }
         });
-        match ended.await {
+        let ended = ended.await;
+        if waited.load(Ordering::Relaxed)
+            && let Some(ownership) = ownership
+        {
+            ownership.wait_for_delivery(false);
+        }
+        match ended {
             Some(Ok(Ok(()))) => Delivered::Handled,
             Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
             Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),

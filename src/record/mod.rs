@@ -9,6 +9,7 @@ mod headers;
 mod position;
 mod produced;
 mod span;
+mod trace;
 pub(crate) mod varint;
 
 pub use batch::{Record, RecordBatch};
@@ -18,3 +19,4 @@ pub use headers::{Header, HeaderRef, Headers, HeadersIter};
 pub use position::{RecordId, TopicPartition};
 pub use produced::ProducerRecord;
 pub(crate) use span::{LARGEST_BUFFER, Slice, Span};
+pub use trace::{SpanId, TraceContext, TraceId};

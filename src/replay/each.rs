@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use super::duplicates::Duplicates;
-use super::entry::{Entry, State};
+use super::entry::Entry;
 use super::error::ReplayError;
 use super::filter::Filter;
 use super::letters::DeadLetters;
@@ -25,9 +25,9 @@ struct Each<F> {
 }
 
 impl<F: FnMut(Entry) -> ControlFlow<()> + Send> Collect for Each<F> {
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()> {
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()> {
         self.matched += 1;
-        let mut entry = sight.into_entry(state);
+        let mut entry = sight.into_entry();
         self.duplicates.mark(&mut entry);
         (self.each)(entry)
     }

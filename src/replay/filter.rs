@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::entry::{Entry, State};
+use super::entry::Entry;
 use super::facts::Facts;
 use crate::policy::Category;
 
@@ -50,11 +50,11 @@ pub enum States {
 }
 
 impl States {
-    /// Whether dead letters in this state are meant.
-    pub fn include(self, state: &State) -> bool {
+    /// Whether dead letters that are resolved, or those that are not, are meant.
+    pub fn include(self, resolved: bool) -> bool {
         match self {
-            Self::Unresolved => !state.is_resolved(),
-            Self::Resolved => state.is_resolved(),
+            Self::Unresolved => !resolved,
+            Self::Resolved => resolved,
             Self::All => true,
         }
     }
@@ -154,7 +154,7 @@ impl Filter {
     /// Whether the filter means this dead letter.
     pub fn matches(&self, entry: &Entry) -> bool {
         self.fits_time(entry.timestamp)
-            && self.states.include(&entry.state)
+            && self.states.include(entry.state.is_resolved())
             && self.fits(&Facts::of(&entry.letter))
             && self.fits_headers(entry.letter.headers.iter().map(|header| (&*header.name, header.value.as_deref())))
     }

@@ -8,8 +8,9 @@ use super::entry::{Entry, State};
 use super::facts::Facts;
 use super::filter::{Filter, States};
 use super::letter::DeadLetter;
-use super::sight::{Sight, apart};
-use crate::dead_letter::{self, DeadLetterContext, DeadLetterFormat, Profile, Rung, fingerprint, names};
+use super::marks::Index;
+use super::sight::{Sight, apart, read};
+use crate::dead_letter::{DeadLetterContext, DeadLetterFormat, Profile, Rung, fingerprint, names};
 use crate::policy::Category;
 use crate::record::{Header, HeaderRef, Record, RecordBatchBuilder, TopicPartition};
 
@@ -40,13 +41,12 @@ fn written(source: &Record, category: Category, message: &str, format: &DeadLett
         replay_count: 2,
         fingerprint: fingerprint(category, "E", message, None),
     };
-    let letter = dead_letter::DeadLetter::new(source, context);
-    let written = letter.encode(format, rung, "orders.dlq");
+    let written = context.encode(source, format, rung, "orders.dlq");
     record("orders.dlq", written.key.as_deref(), written.value.as_deref(), &written.headers)
 }
 
 fn entry(record: &Record) -> Entry {
-    Sight::new(record).into_entry(State::Unresolved)
+    read(record, State::Unresolved)
 }
 
 fn example() -> Entry {
@@ -225,7 +225,8 @@ proptest! {
     fn a_glance_decides_as_reading_all_of_it_does(
         (record, filter) in records().prop_flat_map(|record| (Just(record.clone()), filters(&entry(&record))))
     ) {
-        let sight = Sight::new(&record);
+        let marks = Index::default();
+        let sight = Sight::new(&record, &marks);
         prop_assert_eq!(sight.fits(&filter), filter.matches(&entry(&record)));
         let letter = DeadLetter::from_record(&record);
         prop_assert_eq!(sight.facts(), Facts::of(&letter));

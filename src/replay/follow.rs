@@ -47,16 +47,12 @@ impl Follow {
         if is_damaged(piece) {
             return;
         }
-        let partition = piece.batch.partition();
-        let marks = self.marks.iter().find(|(topic, _)| **topic == *partition.topic()).map(|(_, marks)| marks);
+        let topic = piece.batch.partition().topic();
+        let Some((_, marks)) = self.marks.iter().find(|(name, _)| **name == *topic) else { return };
         for record in piece.iter() {
-            let sight = Sight::new(&record);
-            if !sight.fits(&self.filter) {
-                continue;
-            }
-            let state = marks.map(|marks| marks.state(partition.partition(), record.offset())).unwrap_or_default();
-            if self.filter.states.include(&state) {
-                let mut entry = sight.into_entry(state);
+            let sight = Sight::new(&record, marks);
+            if sight.fits(&self.filter) {
+                let mut entry = sight.into_entry();
                 self.duplicates.mark(&mut entry);
                 self.piece.push_back(entry);
             }

@@ -6,7 +6,7 @@ use super::error::ReplayError;
 use super::filter::Filter;
 use super::letters::DeadLetters;
 use super::scan::Collect;
-use super::sight::{Sight, apart, cost};
+use super::sight::{Sight, apart, cost, read};
 use crate::record::Record;
 
 /// Dead letters of one fault.
@@ -109,7 +109,7 @@ impl Sorter {
         let mut sorted: Vec<_> = self.groups.into_iter().map(Some).collect();
         let group = |(fingerprint, index): (Box<str>, usize)| {
             let Sorted { count, first_seen, last_seen, example, state, .. } = sorted.get_mut(index)?.take()?;
-            let example = Sight::new(&example).into_entry(state);
+            let example = read(&example, state);
             Some(Group { fingerprint: fingerprint.into(), count, first_seen, last_seen, example })
         };
         let mut groups: Vec<_> = self.by_fingerprint.into_iter().filter_map(group).collect();
@@ -122,11 +122,11 @@ impl Sorter {
 }
 
 impl Collect for Sorter {
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()> {
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()> {
         let (record, time) = (sight.record, sight.record.timestamp());
         let facts = sight.facts();
         let Some(&index) = self.by_fingerprint.get(facts.fingerprint) else {
-            self.begin(facts.fingerprint, record, state);
+            self.begin(facts.fingerprint, record, sight.state());
             return ControlFlow::Continue(());
         };
         let group = &mut self.groups[index];
@@ -134,7 +134,7 @@ impl Collect for Sorter {
         group.first_seen = group.first_seen.min(time);
         if time >= group.last_seen {
             group.last_seen = time;
-            if group.latest.replace((record.clone(), state)).is_none() {
+            if group.latest.replace((record.clone(), sight.state())).is_none() {
                 self.touched.push(index);
             }
         }

@@ -7,7 +7,7 @@ use super::error::ReplayError;
 use super::filter::Filter;
 use super::letters::DeadLetters;
 use super::scan::Collect;
-use super::sight::{Sight, apart};
+use super::sight::{Sight, apart, read};
 use crate::record::Record;
 
 /// What a listing gives.
@@ -18,6 +18,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// How many fit in all; more than there are entries where the limit was reached.
     pub matched: u64,
+    /// Whether all were looked at: always, except by [`newest`](DeadLetters::newest), which stops when it has enough.
+    pub is_whole: bool,
     /// How many ranges of the topics' logs are damaged and were passed over; the log tells which.
     pub unreadable: u64,
 }
@@ -26,9 +28,9 @@ impl Listing {
     /// How many dead letters a list has by custom.
     pub const LIMIT: usize = 100;
 
-    /// Whether more fit than are listed.
+    /// Whether more fit than are listed, or may.
     pub fn has_more(&self) -> bool {
-        self.matched > self.entries.len() as u64
+        self.matched > self.entries.len() as u64 || !self.is_whole
     }
 }
 
@@ -97,7 +99,7 @@ impl First {
     pub(super) fn into_entries(self) -> (Vec<Entry>, u64) {
         let mut duplicates = Duplicates::default();
         let entry = |kept: Kept| {
-            let mut entry = Sight::new(&kept.record).into_entry(kept.state);
+            let mut entry = read(&kept.record, kept.state);
             duplicates.mark(&mut entry);
             entry
         };
@@ -106,7 +108,7 @@ impl First {
 }
 
 impl Collect for First {
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()> {
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()> {
         self.matched += 1;
         let place = self.place(sight.record);
         if self.kept.len() >= self.limit {
@@ -115,7 +117,7 @@ impl Collect for First {
             }
             self.kept.pop();
         }
-        self.kept.push(Kept { place, record: apart(sight.record), state });
+        self.kept.push(Kept { place, record: apart(sight.record), state: sight.state() });
         ControlFlow::Continue(())
     }
 }
@@ -132,7 +134,7 @@ impl DeadLetters {
     /// # Errors
     /// A topic that does not exist, may not be read, or holds the marks of replays; a broker that fails for 30 s.
     pub async fn list(&self, filter: &Filter, limit: usize) -> Result<Listing, ReplayError> {
-        let mut listing = Listing { entries: Vec::new(), matched: 0, unreadable: 0 };
+        let mut listing = Listing { entries: Vec::new(), matched: 0, is_whole: true, unreadable: 0 };
         for topic in &self.topics {
             let mut first = First::new(limit.saturating_sub(listing.entries.len()));
             let gone = self.scan(topic, filter, &mut first).await?;

@@ -1,5 +1,7 @@
 //! Dead letters read, understood and replayed.
 
+#[cfg(test)]
+mod collect_tests;
 mod convention;
 mod discard;
 mod duplicates;
@@ -17,6 +19,7 @@ mod letter;
 mod letters;
 mod listing;
 pub(crate) mod marks;
+mod newest;
 mod options;
 pub(crate) mod reader;
 pub(crate) mod reading;

@@ -130,10 +130,11 @@ impl RangeReader {
 
     fn add(&mut self, span: Span) {
         let (shared, name) = (Arc::clone(&self.shared), span.partition.clone());
-        let feed = Arc::new(Feed::new(span.partition.clone(), self.feed_bytes, move |problem| {
+        let feed = Feed::new(span.partition.clone(), self.feed_bytes, move |problem| {
             shared.problems.lock().unwrap_or_else(PoisonError::into_inner).push_back((name.clone(), problem));
             shared.ready.notify_one();
-        }));
+        });
+        let feed = Arc::new(feed.until(span.end));
         let shared = Arc::clone(&self.shared);
         feed.on_ready(move || shared.ready.notify_one());
         self.source.add(span.partition.clone(), span.topic_id, span.start, Arc::clone(&feed));

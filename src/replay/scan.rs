@@ -3,11 +3,10 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::entry::State;
 use super::error::ReplayError;
 use super::filter::Filter;
 use super::letters::DeadLetters;
-use super::marks::Marks;
+use super::marks::{Index, Marks, SUFFIX};
 use super::reading::{Piece, RangeReader, Span};
 use super::sight::Sight;
 use crate::broker::{OffsetSpec, Ports, TopicMetadata};
@@ -29,7 +28,7 @@ pub(super) struct Topic {
 /// Takes the dead letters that a filter means, of each partition in ascending order.
 pub(super) trait Collect: Send {
     /// One of them.
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()>;
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()>;
 
     /// Those that were taken since the last call are about to go from memory.
     fn end_piece(&mut self) {}
@@ -54,7 +53,7 @@ impl Topic {
         if operations.is_some_and(|operations| !operations.may_read()) {
             return Err(ReplayError::NotAllowed { topic: name.to_string() });
         }
-        if let Some(dead_letters) = name.strip_suffix(REPLAYS).filter(|rest| !rest.is_empty())
+        if let Some(dead_letters) = name.strip_suffix(SUFFIX).filter(|rest| !rest.is_empty())
             && is_compacted(ports, name).await
         {
             return Err(ReplayError::ReplaysTopic { topic: name.to_string(), dead_letters: dead_letters.to_owned() });
@@ -87,7 +86,7 @@ impl Topic {
         &self,
         ports: &Ports,
         spans: Vec<Span>,
-        (filter, marks): (&Filter, &Marks),
+        (filter, marks): (&Filter, &Index),
         collector: &mut impl Collect,
     ) -> Result<Gone, ReplayError> {
         let feed_bytes = (FEEDS_BYTES / spans.len().max(1)).clamp(FEED_LEAST, FEED_BYTES);
@@ -110,9 +109,6 @@ impl Topic {
     }
 }
 
-/// How the names of topics with marks end.
-const REPLAYS: &str = ".replays";
-
 async fn is_compacted(ports: &Ports, topic: &str) -> bool {
     // Who may not ask is told by the name alone.
     let policy = ports.admin.topic_config(topic.to_owned(), "cleanup.policy".to_owned()).await;
@@ -129,16 +125,11 @@ pub(super) fn is_damaged(piece: &Piece) -> bool {
     true
 }
 
-fn hand_over(piece: &Piece, filter: &Filter, marks: &Marks, collector: &mut impl Collect) -> ControlFlow<()> {
-    let partition = piece.batch.partition().partition();
+fn hand_over(piece: &Piece, filter: &Filter, marks: &Index, collector: &mut impl Collect) -> ControlFlow<()> {
     for record in piece.iter() {
-        let sight = Sight::new(&record);
-        if !sight.fits(filter) {
-            continue;
-        }
-        let state = marks.state(partition, record.offset());
-        if filter.states.include(&state) {
-            collector.take(sight, state)?;
+        let sight = Sight::new(&record, marks);
+        if sight.fits(filter) {
+            collector.take(sight)?;
         }
     }
     ControlFlow::Continue(())

@@ -50,7 +50,6 @@ impl DeadLetters {
         let record = apart(&record);
         drop((piece, reader));
         let marks = Marks::read(&self.ports, &topic.name).await?;
-        let state = marks.state(number, record.offset());
-        Ok(Sight::new(&record).into_entry(state))
+        Ok(Sight::new(&record, &marks).into_entry())
     }
 }

@@ -4,11 +4,13 @@ use super::entry::{Entry, State};
 use super::facts::Facts;
 use super::filter::Filter;
 use super::letter::DeadLetter;
+use super::marks::{Index, Place};
 use crate::record::{HeaderRef, Record, RecordBatchBuilder};
 
 /// A record of a dead-letter topic while it is decided whether anybody wants it: looked at as little as possible.
 pub(super) struct Sight<'a> {
     pub(super) record: &'a Record,
+    marks: &'a Index,
     look: OnceCell<Look<'a>>,
 }
 
@@ -18,13 +20,23 @@ enum Look<'a> {
 }
 
 impl<'a> Sight<'a> {
-    pub(super) fn new(record: &'a Record) -> Self {
-        Self { record, look: OnceCell::new() }
+    pub(super) fn new(record: &'a Record, marks: &'a Index) -> Self {
+        Self { record, marks, look: OnceCell::new() }
     }
 
-    /// Whether the filter means it; its state is looked at by others.
+    fn place(&self) -> Place {
+        Place::new(self.record.partition().partition(), self.record.offset())
+    }
+
+    /// What became of it.
+    pub(super) fn state(&self) -> State {
+        self.marks.state(self.place())
+    }
+
+    /// Whether the filter means it.
     pub(super) fn fits(&self, filter: &Filter) -> bool {
-        if !filter.fits_time(self.record.timestamp()) {
+        let time_fits = filter.fits_time(self.record.timestamp());
+        if !time_fits || !filter.states.include(self.marks.is_resolved(self.place())) {
             return false;
         }
         !filter.looks_inside() || (filter.fits(&self.facts()) && self.fits_headers(filter))
@@ -38,12 +50,13 @@ impl<'a> Sight<'a> {
     }
 
     /// The dead letter, owned.
-    pub(super) fn into_entry(self, state: State) -> Entry {
+    pub(super) fn into_entry(self) -> Entry {
+        let state = self.state();
         let letter = match self.look.into_inner() {
             Some(Look::Whole(letter)) => *letter,
             _ => DeadLetter::from_record(self.record),
         };
-        Entry { at: self.record.id(), timestamp: self.record.timestamp(), letter, state, duplicate_of: None }
+        entry(self.record, letter, state)
     }
 
     fn look(&self) -> &Look<'a> {
@@ -67,6 +80,15 @@ impl<'a> Sight<'a> {
             filter.fits_headers(letter.headers.iter().map(|it| (&*it.name, it.value.as_deref())))
         }
     }
+}
+
+/// The dead letter that a record is, with what became of it.
+pub(super) fn read(record: &Record, state: State) -> Entry {
+    entry(record, DeadLetter::from_record(record), state)
+}
+
+fn entry(record: &Record, letter: DeadLetter, state: State) -> Entry {
+    Entry { at: record.id(), timestamp: record.timestamp(), letter, state, duplicate_of: None }
 }
 
 /// A copy of a record that does not keep those around it in memory.

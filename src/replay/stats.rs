@@ -103,8 +103,8 @@ struct Counter {
 }
 
 impl Collect for Counter {
-    fn take(&mut self, sight: Sight<'_>, state: State) -> ControlFlow<()> {
-        self.stats.add(&state, sight.record.timestamp(), &sight.facts(), self.max_replays);
+    fn take(&mut self, sight: Sight<'_>) -> ControlFlow<()> {
+        self.stats.add(&sight.state(), sight.record.timestamp(), &sight.facts(), self.max_replays);
         ControlFlow::Continue(())
     }
 }

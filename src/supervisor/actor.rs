@@ -93,11 +93,16 @@ impl Actor for SupervisorActor {
             control.push(context.classifier.get_id());
             contexts.push(Arc::new(context.clone()));
         }
+        let monitor = match actors.monitor {
+            Some(monitor) => Some(Actor::spawn_linked(None, monitor, myself.clone(), cell).await?.0),
+            None => None,
+        };
         self.survey(&myself);
         Ok(SupervisorState {
             contexts,
             offsets,
             control,
+            monitor,
             membership,
             partitions: BTreeMap::new(),
             by_actor: HashMap::new(),
@@ -177,6 +182,12 @@ impl Actor for SupervisorActor {
                 End::Stopped => "a control actor stopped, which is a bug in bezoar".to_owned(),
             };
             self.halt(&myself, state, reason);
+        } else if state.monitor.as_ref().is_some_and(|monitor| monitor.get_id() == id) {
+            state.monitor = None;
+            let reason = if let End::Failed(error) = end { error.to_string() } else { "it stopped".to_owned() };
+            tracing::error!(
+                "the monitor of dead letters failed, which is a bug in bezoar; the consumer goes on without: {reason}"
+            );
         } else if let Some(key) = state.by_actor.remove(&id) {
             self.ended(&myself, state, &key, end);
         } else {

@@ -6,6 +6,7 @@ use crate::classifier::ClassifierActor;
 use crate::dead_letter::DeadLetterActor;
 use crate::group::{GroupSettings, Subscription};
 use crate::handler::OriginSettings;
+use crate::monitor::MonitorActor;
 use crate::offsets::{OffsetReset, OffsetsActor};
 use crate::partition::{CorruptBatches, Spawner, TopicLimits, TopicName};
 use crate::policy::DeadLetterTopics;
@@ -51,4 +52,6 @@ pub(crate) struct ControlActors {
     pub(crate) classifier: ClassifierActor,
     pub(crate) dead_letter: DeadLetterActor,
     pub(crate) offsets: OffsetsActor,
+    /// `None` where it is off.
+    pub(crate) monitor: Option<MonitorActor>,
 }

@@ -102,6 +102,26 @@ async fn partitions_are_merged_by_time_and_each_stays_in_its_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_newest_come_first_and_the_rest_is_not_read() {
+    let fixture = Fixture::native().await;
+    let (topic, other) = (fixture.topic(2).await, fixture.topic(1).await);
+    for start in (0..3_000).step_by(500) {
+        publish(&fixture, &topic, 0, (start..start + 500).map(Made::of)).await;
+    }
+    publish(&fixture, &other, 0, [Made::of(2_998)]).await;
+    let letters = letters(&fixture, &[&topic, &other]);
+    let newest = letters.newest(&Filter::new(), 4).await.unwrap();
+    assert_eq!(offsets(&newest.entries), [2_999, 2_998, 2_998, 2_997]);
+    assert!(newest.matched < 3_001 && newest.has_more(), "{} were read", newest.matched);
+    let all = letters.newest(&Filter::new(), 5_000).await.unwrap();
+    assert_eq!((all.entries.len(), all.matched, all.has_more()), (3_001, 3_001, false));
+    // Far from the end.
+    let found = letters.newest(&Filter::new().source_offsets(5..8), 2).await.unwrap();
+    assert_eq!(offsets(&found.entries), [7, 6]);
+    assert_eq!(letters.newest(&Filter::new().text("no such text"), 2).await.unwrap().entries, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_published_meanwhile_is_not_listed() {
     let fixture = Fixture::native().await;
     let topic = fixture.topic(2).await;
@@ -165,6 +185,7 @@ async fn a_topic_of_other_records_is_shown_as_it_is() {
 async fn nothing_is_listed_from_nothing() {
     let fixture = Fixture::native().await;
     let topic = fixture.topic(3).await;
+    assert!(!letters(&fixture, &[&topic]).newest(&Filter::new(), 3).await.unwrap().has_more());
     for letters in [letters(&fixture, &[&topic]), DeadLetters::new(fixture.ports.clone(), [""; 0])] {
         let listing = letters.list(&Filter::new(), 10).await.unwrap();
         assert_eq!((listing.entries, listing.matched, listing.unreadable), (vec![], 0, 0));

@@ -10,7 +10,7 @@ mod mark;
 mod place;
 mod topic;
 
-pub(crate) use index::Effect;
+pub(crate) use index::{Effect, Index};
 pub(crate) use log::{FEED_BYTES, Marks, Origins, Resolved};
 pub(crate) use mark::{Lineage, Mark, Outcome, RunId};
 pub(crate) use place::{Place, parse_record};

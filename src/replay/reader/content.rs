@@ -3,6 +3,7 @@ use bytes::Bytes;
 use super::found::Found;
 use super::json;
 use super::layout::Field;
+use super::scan::is_lineage;
 use super::value::Value;
 use crate::dead_letter::{Rung, names, read_exact};
 use crate::record::Header;
@@ -47,7 +48,10 @@ impl Content {
     fn in_envelope(found: &Found<'_>, (key, _, headers): Parts, unreadable: &mut Vec<String>) -> Self {
         if let Some(exact) = found.get(Field::OriginalBytes) {
             match read_exact(exact.bytes) {
-                Ok(parts) => return Self::with(parts, reduced(found)),
+                Ok((key, value, mut headers)) => {
+                    headers.retain(|header| !is_lineage(&header.name));
+                    return Self::with((key, value, headers), reduced(found));
+                }
                 Err(problem) => unreadable.push(format!("original_bytes: {problem}")),
             }
         }
@@ -85,5 +89,5 @@ fn reduced(found: &Found<'_>) -> Fidelity {
 
 fn texts(members: Vec<(String, Option<String>)>) -> Vec<Header> {
     let header = |(name, value): (String, Option<String>)| Header { name: name.into(), value: value.map(Into::into) };
-    members.into_iter().map(header).collect()
+    members.into_iter().map(header).filter(|header| !is_lineage(&header.name)).collect()
 }

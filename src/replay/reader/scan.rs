@@ -49,6 +49,11 @@ pub(super) fn layouts_of(name: &[u8]) -> Layouts {
     known(name).fold(0, |layouts, (place, _)| layouts | 1 << place)
 }
 
+/// Whether a replay adds headers of this name.
+pub(super) fn is_lineage(name: &[u8]) -> bool {
+    known(name).any(|(place, _)| place == LINEAGE_PLACE)
+}
+
 fn known(name: &[u8]) -> impl Iterator<Item = (usize, &'static Name)> {
     let names = NAMES.get(name.len()).map_or(&[][..], Vec::as_slice);
     names.iter().filter(move |(known, ..)| *known == name).map(|(_, place, name)| (*place, *name))

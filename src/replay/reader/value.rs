@@ -124,16 +124,13 @@ mod tests {
         assert_eq!(integer(&INT_OR_BYTE, &[0, 3]), None);
         assert_eq!(integer(&MINIMAL, &[]), None);
         assert_eq!(integer(&MINIMAL, &[0; 9]), None);
-        assert_eq!(
-            integer(&MINIMAL, &[0x01, 0x8d, 0x0c, 0x7b, 0x5d, 0xc0]),
-            Some(1_705_314_967_000 - 367_000 + 142_400)
-        );
+        assert_eq!(integer(&MINIMAL, &[0x01, 0x8d, 0x0c, 0x7b, 0x5d, 0xc0]), Some(0x018d_0c7b_5dc0));
     }
 
     proptest! {
         #[test]
         fn numbers_of_minimal_length_are_read(number in any::<i64>(), shift in 0..64) {
-            let number = number >> shift;
+            let number: i64 = number >> shift;
             let bytes = number.to_be_bytes();
             let spare = bytes.windows(2).take_while(|pair| pair[0] == if number < 0 { 0xff } else { 0 } && (pair[1] & 0x80 != 0) == (number < 0)).count();
             prop_assert_eq!(integer(&MINIMAL, &bytes[spare..]), Some(number));
@@ -142,7 +139,8 @@ mod tests {
         #[test]
         fn json_texts_are_read(text in "\\PC{0,20}|.{0,20}") {
             let json = serde_json::to_string(&text).unwrap();
-            prop_assert_eq!(Value { name: &JSON, bytes: json.as_bytes() }.text().as_deref(), Some(text.as_str()));
+            let read = Value { name: &JSON, bytes: json.as_bytes() }.text();
+            prop_assert_eq!(read.as_deref(), Some(text.as_str()));
         }
     }
 }

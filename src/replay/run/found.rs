@@ -9,6 +9,7 @@ use crate::broker::Ports;
 use crate::record::{RecordId, TopicPartition};
 use crate::replay::entry::Entry;
 use crate::replay::filter::Filter;
+use crate::replay::marks::Index;
 use crate::replay::reading::{Piece, RangeReader, Span};
 use crate::replay::scan::{Topic, is_damaged};
 use crate::replay::sight::Sight;
@@ -27,7 +28,9 @@ const NEAR: i64 = 500;
 pub(super) struct Letters {
     ports: Ports,
     lanes: VecDeque<Vec<Stream>>,
+    /// What is meant, whatever became of it: that is looked at when its turn comes, since other runs go on.
     filter: Filter,
+    states: States,
     unreadable: u64,
 }
 
@@ -98,7 +101,9 @@ impl Letters {
             }
         }
         let lanes = lanes.into_values().collect();
-        Ok(Self { ports: ports.clone(), lanes, filter, unreadable: 0 })
+        let states = filter.states;
+        let filter = Filter { states: States::All, ..filter };
+        Ok(Self { ports: ports.clone(), lanes, filter, states, unreadable: 0 })
     }
 
     /// The next letter; `None` after the last. Nothing is lost where the future is dropped.
@@ -119,7 +124,7 @@ impl Letters {
 
     /// Whether letters in this state are meant.
     pub(super) fn include(&self, state: &State) -> bool {
-        self.filter.states.include(state)
+        self.states.include(state.is_resolved())
     }
 
     /// How many ranges of the logs were damaged.
@@ -177,6 +182,7 @@ impl Stream {
 
     /// Goes on to the next letter that is meant, if it is not there yet.
     async fn fill(&mut self, ports: &Ports, filter: &Filter, unreadable: &mut u64) -> Result<(), ReplayError> {
+        let unmarked = Index::default();
         while self.head.is_none() {
             if let Some((piece, left)) = &mut self.piece {
                 let record = left.next().and_then(|index| piece.batch.get(index));
@@ -185,9 +191,9 @@ impl Stream {
                     continue;
                 };
                 let named = self.wanted.as_mut().is_none_or(|wanted| wanted.remove(&record.offset()));
-                let sight = Sight::new(&record);
+                let sight = Sight::new(&record, &unmarked);
                 if named && sight.fits(filter) {
-                    self.head = Some(Letter::There(self.topic, Box::new(sight.into_entry(State::Unresolved))));
+                    self.head = Some(Letter::There(self.topic, Box::new(sight.into_entry())));
                 }
                 continue;
             }

@@ -144,6 +144,7 @@ impl Stage {
                 commit_interval: Duration::from_secs(1),
                 closed: Arc::clone(&closed),
             },
+            monitor: None,
         };
         let origins = OriginSettings { access: Access::Given(ports.clone()), trusted: Vec::new() };
         let supervisor = SupervisorActor {

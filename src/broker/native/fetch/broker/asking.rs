@@ -25,7 +25,7 @@ impl BrokerLoop {
         let mut left_out = Vec::new();
         let mut wanted = Vec::new();
         for held in self.readings.values() {
-            match held.reading.credit(held.undecoded.map_or(0, |undecoded| undecoded.bytes)) {
+            match held.reading.credit_to_ask(held.undecoded.map_or(0, |undecoded| undecoded.bytes)) {
                 None | Some(0) => left_out.push(held.reading.serial),
                 Some(credit) => wanted.push((held, credit)),
             }

@@ -1,0 +1,100 @@
+use std::pin::pin;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::note_unreadable;
+use super::tally::{LetterJson, SummaryJson, Tally, doubled, line};
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::output::{Out, note, thousands};
+use crate::consumer::shutdown_signal;
+use crate::replay::{DeadLetters, Outcome, Progress, ReplayOptions, Selection};
+
+/// Replays, with a bar that shows how far it is, and says what came of it.
+pub(super) async fn send(
+    letters: &DeadLetters,
+    selection: &Selection,
+    options: &ReplayOptions,
+    (expected, names_each): (Option<u64>, bool),
+    out: &mut Out,
+) -> Result<Exit, CliError> {
+    let bar = bar(expected)?;
+    let mut tally = Tally::default();
+    let sending = letters.replay(selection, options, |progress| {
+        tally.add(progress);
+        bar.inc(1);
+        if out.is_json() || names_each || matches!(progress.outcome, Outcome::Failed(_)) || progress.warning.is_some() {
+            // A reader that has gone must not stop what is half done.
+            bar.suspend(|| drop(tell(progress, out)));
+        }
+    });
+    let ended = tokio::select! {
+        ended = pin!(sending) => Some(ended),
+        () = shutdown_signal() => None,
+    };
+    bar.finish_and_clear();
+    let (maybe_doubled, error) = match ended {
+        Some(Ok(report)) => {
+            note_unreadable(report.unreadable);
+            if report.stopped {
+                note("ended at the first failure: what comes after it was not looked at");
+            }
+            (report.maybe_doubled, None)
+        }
+        Some(Err(error)) => (Vec::new(), Some(CliError::from(error))),
+        None => (Vec::new(), Some(interrupted())),
+    };
+    if tally.all() == 0 {
+        return Err(error.unwrap_or_else(|| CliError::nothing("no dead letter fits")));
+    }
+    let is_interrupted = error.as_ref().is_some_and(|error| error.exit == Exit::Interrupted);
+    summary(&tally, (options.dry_run, is_interrupted), &maybe_doubled, out)?;
+    match error {
+        Some(error) => Err(error),
+        None if tally.failed > 0 => Ok(Exit::Failed),
+        None if tally.success + tally.planned == 0 => Ok(Exit::Nothing),
+        None => Ok(Exit::Done),
+    }
+}
+
+fn bar(expected: Option<u64>) -> Result<ProgressBar, CliError> {
+    let (bar, template) = match expected {
+        Some(expected) => {
+            (ProgressBar::new(expected), "{bar:30} {human_pos}/{human_len} replayed, {per_sec}, {eta} left")
+        }
+        None => (ProgressBar::no_length(), "{spinner} {human_pos} replayed, {per_sec}"),
+    };
+    Ok(bar.with_style(ProgressStyle::with_template(template).map_err(CliError::failed)?))
+}
+
+fn tell(progress: &Progress, out: &mut Out) -> Result<(), CliError> {
+    if out.is_json() {
+        out.json(&LetterJson::new(progress))?;
+    } else {
+        out.text(&line(progress))?;
+    }
+    out.flush()
+}
+
+fn summary(
+    tally: &Tally,
+    (dry_run, is_interrupted): (bool, bool),
+    maybe_doubled: &[crate::record::RecordId],
+    out: &mut Out,
+) -> Result<(), CliError> {
+    if out.is_json() {
+        out.json(&SummaryJson::new(tally, dry_run, is_interrupted, maybe_doubled))?;
+    } else {
+        let (success, failed, skipped) = (thousands(tally.success), thousands(tally.failed), thousands(tally.skipped));
+        out.text(&format!("replayed {success}, failed {failed}, skipped {skipped}"))?;
+        tally.reasons().iter().try_for_each(|reason| out.text(reason))?;
+        if let Some(text) = doubled(maybe_doubled) {
+            out.text(&text)?;
+        }
+    }
+    out.flush()
+}
+
+fn interrupted() -> CliError {
+    let message = "interrupted: what was under way is found by the next run, which says what may be doubled";
+    CliError { message: message.to_owned(), ..CliError::interrupted() }
+}
