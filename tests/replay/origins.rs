@@ -127,6 +127,14 @@ async fn replays_to_another_topic_are_believed_where_they_are_trusted() {
     }
 }
 
+#[tokio::test]
+async fn a_trusted_topic_must_have_a_name_that_a_topic_can_have() {
+    let stand = Stand::new(1).await;
+    let builder = consumer(&stand, &Told::default(), &stand.source).trusted_replays(["orders dlq"]);
+    let error = builder.start().await.err().unwrap().to_string();
+    assert!(error.contains("trusted_replays = \"orders dlq\""), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn marks_that_cannot_be_read_are_a_transient_failure() {
     let stand = Stand::new(1).await;
