@@ -17,7 +17,7 @@ mod value;
 use bytes::Bytes;
 
 use self::conventions::LAYOUTS;
-pub(crate) use self::glance::Glance;
+use self::glance::Glance;
 use super::{Convention, DeadLetter};
 use crate::record::{Header, Record};
 
@@ -41,13 +41,6 @@ impl DeadLetter {
 /// Whether any convention knows headers of this name.
 pub(crate) fn is_known(name: &[u8]) -> bool {
     scan::layouts_of(name) != 0
-}
-
-/// Whether a header of this name tells of a failure, an attempt or a replay, whoever writes it. Names that anybody may use for
-/// something else (`error`, `source`, `original_offset`, …) are none of them.
-pub(crate) fn is_failure_header(name: &[u8]) -> bool {
-    let layouts = scan::layouts_of(name);
-    LAYOUTS.iter().enumerate().any(|(place, layout)| layout.distinct && layouts & 1 << place != 0)
 }
 
 /// The headers without those of `convention`, and without what earlier replays added.
