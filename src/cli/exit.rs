@@ -55,6 +55,11 @@ impl CliError {
         Self::new(Exit::Nothing, message)
     }
 
+    /// Ctrl-C came before the end.
+    pub(super) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
     /// What came on standard output could not be written.
     pub(super) fn output(error: &io::Error) -> Self {
         match error.kind() {

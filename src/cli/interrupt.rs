@@ -1,18 +1,14 @@
 use std::convert::Infallible;
 use std::future::Future;
 
-use super::exit::{CliError, Exit};
-use super::output::note;
+use super::exit::CliError;
 use crate::consumer::shutdown_signal;
 
-/// Runs a command to its end, or to Ctrl-C.
-pub(super) async fn or_interrupted(work: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+/// Does a piece of work to its end, or to Ctrl-C, which is an error then.
+pub(super) async fn or_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     tokio::select! {
         ended = work => ended,
-        () = shutdown_signal() => {
-            note("interrupted");
-            Ok(Exit::Interrupted)
-        }
+        () = shutdown_signal() => Err(CliError::interrupted()),
     }
 }
 

@@ -49,8 +49,10 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(exit) => exit.into(),
         Err(error) => {
-            if !error.message.is_empty() {
-                note(&format!("error: {}", error.message));
+            match error.exit {
+                Exit::Interrupted => note(&error.message),
+                _ if error.message.is_empty() => {}
+                _ => note(&format!("error: {}", error.message)),
             }
             error.exit.into()
         }

@@ -108,6 +108,15 @@ impl ConsumerBuilder {
         self
     }
 
+    /// Dead-letter topics, by their exact names, whose replays [`Delivery::origin`](crate::Delivery::origin) believes besides those
+    /// that [`dead_letter_topics`](Self::dead_letter_topics) gives this consumer's topics. For records that are replayed to another
+    /// topic than their source's, and dead letters that [`route_dead_letters`](Self::route_dead_letters) sends elsewhere. Whoever
+    /// may write to the topic `<name>.replays` can say of any record where it came from. Default none.
+    pub fn trusted_replays(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.trusted_replays = topics.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Chooses a dead letter's topic by a function of the record and its category; `None` leaves it to
     /// [`dead_letter_topics`](Self::dead_letter_topics). A topic that the consumer reads is refused.
     pub fn route_dead_letters(

@@ -37,6 +37,8 @@ pub(super) struct Resolved {
     pub(super) isolation: Isolation,
     pub(super) policies: Policies,
     pub(super) dead_letter_topics: DeadLetterTopics,
+    /// Dead-letter topics whose replays are believed besides.
+    pub(super) trusted_replays: Vec<String>,
     pub(super) format: DeadLetterFormat,
     pub(super) creation: TopicCreation,
     pub(super) max_unacknowledged: usize,
@@ -71,6 +73,7 @@ impl Resolved {
             isolation: Isolation::default(),
             policies: Policies::default(),
             dead_letter_topics: DeadLetterTopics::per_category(),
+            trusted_replays: Vec::new(),
             format: DeadLetterFormat::default(),
             creation: TopicCreation::default(),
             max_unacknowledged: 256,
@@ -136,6 +139,7 @@ impl Resolved {
             isolation: settings.lanes.map_or(defaults.isolation, Isolation::Lanes),
             policies: settings.policies.build()?,
             dead_letter_topics: settings.dead_letter_topics.build()?,
+            trusted_replays: settings.trusted_replays,
             format: DeadLetterFormat {
                 profiles: letters.profiles,
                 keep_timestamp: letters.keep_timestamp,

@@ -179,6 +179,10 @@ pub struct ConsumerSettings {
     /// Which topics dead letters go to.
     #[serde(default)]
     pub dead_letter_topics: TopicSettings,
+    /// Dead-letter topics whose replays are believed besides those of the consumer's own topics: see
+    /// [`trusted_replays`](super::ConsumerBuilder::trusted_replays). Default none.
+    #[serde(default)]
+    pub trusted_replays: Vec<String>,
     /// How dead letters are written and their topics made.
     #[serde(default)]
     pub dead_letters: DeadLetterSettings,

@@ -15,6 +15,7 @@ use crate::broker::Ports;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::{DeadLetterActor, Publisher};
 use crate::event::{Event, Events};
+use crate::handler::{Access, OriginSettings};
 use crate::isolation::Planes;
 use crate::metrics::keep_gauges;
 use crate::offsets::OffsetsActor;
@@ -56,7 +57,11 @@ pub(super) async fn start(
                 Err(error) => return Err(with_attempts(error, &settings.group, attempt)),
             }
         };
-        launch(settings, topics, hooks, events, prepared, starting).await
+        let access = match ports {
+            Some(ports) => Access::Given(ports),
+            None => Access::Connect(settings.plane, Box::new(settings.connection.clone())),
+        };
+        launch(settings, topics, (hooks, events), (prepared, access), starting).await
     });
     started.await.map_err(|_| ConsumerError::Internal)?
 }
@@ -64,9 +69,8 @@ pub(super) async fn start(
 async fn launch(
     settings: Resolved,
     topics: Vec<Subscribed>,
-    hooks: Hooks,
-    events: Events,
-    prepared: Prepared,
+    (hooks, events): (Hooks, Events),
+    (prepared, access): (Prepared, Access),
     planes: Planes,
 ) -> Result<Consumer, ConsumerError> {
     let Prepared { ports, keeper, assignments } = prepared;
@@ -125,6 +129,7 @@ async fn launch(
             restart: settings.restart,
             drain_timeout: settings.drain_timeout,
             dead_letter_topics: settings.dead_letter_topics,
+            origins: OriginSettings { access, trusted: settings.trusted_replays },
             max_unacknowledged: settings.max_unacknowledged,
             corrupt_batches: settings.corrupt_batches,
             buffer_bytes: settings.connection.produce.buffer_bytes,

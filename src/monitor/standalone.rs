@@ -64,7 +64,7 @@ struct Look {
 }
 
 impl Monitor {
-    /// Watches `topics`, through `ports` of their own (a reader reads each partition once at a time).
+    /// Watches `topics`, through `ports`.
     /// [`MonitorSettings::check`] says whether the settings can be used. That they are [off](MonitorSettings::off) is not heeded here.
     pub fn new(ports: Ports, topics: impl IntoIterator<Item = impl Into<Arc<str>>>, settings: MonitorSettings) -> Self {
         let topics = topics.into_iter().map(Into::into).map(|topic| {

@@ -1,50 +1,22 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::join_all;
-use tokio::time::timeout;
-use uuid::Uuid;
-
-use super::depth::{Found, Reading};
-use super::margin::{OLD, Position};
+use super::contents::Contents;
+use super::depth::Reading;
+use super::margin::Position;
+use super::offsets::{Offsets, Spec};
 use super::plan::Asked;
+use super::retention::{Retention, young};
 use crate::broker::{BrokerError, OffsetSpec, Ports, TopicMetadata};
 use crate::record::TopicPartition;
-use crate::replay::marks::{Resolved, marks_topic};
-use crate::replay::reading::{RangeReader, Span};
-
-/// How long reading the new marks of a topic may take.
-const MARKS: Duration = Duration::from_secs(300);
-/// How long looking for the oldest dead letter of a topic may take; without it, its age is not known until the next look.
-const OLDEST: Duration = Duration::from_secs(30);
-/// How much is fetched ahead to find the oldest dead letter, in bytes.
-const FEED_BYTES: usize = 1;
-/// For how many looks a topic's retention is believed: with the default interval for an hour.
-const RETENTION_LOOKS: u32 = 120;
+use crate::replay::marks::marks_topic;
 
 /// Reads what a monitor wants to know from the broker, and remembers what need not be read again. A look asks once for metadata
-/// and once for offsets, of all topics together; marks and dead letters are read only where they have changed.
+/// and once for offsets, of all topics together.
 pub(super) struct Survey {
     ports: Ports,
-    marks: HashMap<Arc<str>, KnownMarks>,
-    /// By partition: the topic's id, the offset of the oldest unresolved dead letter, and its timestamp.
-    oldest: HashMap<TopicPartition, (Option<Uuid>, i64, i64)>,
-    retention: HashMap<String, KnownRetention>,
-}
-
-struct KnownMarks {
-    resolved: Resolved,
-    /// The dead-letter topic's id, the marks topic's, and its end: while they are the same, there is nothing new.
-    seen: Seen,
-}
-
-type Seen = (Option<Uuid>, Option<Uuid>, i64);
-
-struct KnownRetention {
-    /// How long the topic keeps records, if it removes them by time.
-    time: Option<Duration>,
-    looks: u32,
+    contents: Contents,
+    retention: Retention,
 }
 
 /// Where a partition of the consumer stands.
@@ -67,9 +39,23 @@ pub(super) struct Look {
     pub(super) trouble: Option<BrokerError>,
 }
 
+/// What the broker says of the topics.
+#[derive(Default)]
+struct Topics {
+    /// Those that exist, each with its marks topic where there is one.
+    found: BTreeMap<Arc<str>, (TopicMetadata, Option<TopicMetadata>)>,
+    /// Those that it says nothing of.
+    untold: BTreeSet<Arc<str>>,
+    trouble: Option<BrokerError>,
+}
+
 impl Survey {
-    pub(super) fn new(ports: Ports) -> Self {
-        Self { ports, marks: HashMap::new(), oldest: HashMap::new(), retention: HashMap::new() }
+    pub(super) fn new(mut ports: Ports) -> Self {
+        // Others may read marks at the same time, and a source reads each partition once.
+        if let Some(source) = ports.source.fork() {
+            ports.source = source;
+        }
+        Self { contents: Contents::new(ports.clone()), ports, retention: Retention::default() }
     }
 
     /// Looks at dead-letter topics, and how near the starts of logs come to `standings`. `now` is in milliseconds since the Unix
@@ -80,227 +66,97 @@ impl Survey {
         standings: Vec<Standing>,
         now: i64,
     ) -> Result<Look, BrokerError> {
-        let mut look = Look::default();
-        let topics: Vec<Arc<str>> = asked.keys().cloned().collect();
-        let found = self.metadata(&topics).await?;
+        let topics = self.topics(asked).await?;
         let mut wanted = Vec::new();
-        for (metadata, marks) in found.values() {
+        for (metadata, marks) in topics.found.values() {
             for partition in partitions(metadata) {
                 wanted.push((partition.clone(), OffsetSpec::Earliest));
                 wanted.push((partition, OffsetSpec::Latest));
             }
-            wanted.extend(marks.iter().map(|marks| (TopicPartition::new(marks.name.as_str(), 0), OffsetSpec::Latest)));
+            wanted.extend(marks.iter().map(|marks| (first(marks), OffsetSpec::Latest)));
         }
         let mut waiting = Vec::new();
         for standing in standings {
             let retention = match standing.watermark < standing.end {
-                true => self.retention(standing.partition.topic()).await,
+                true => self.retention.of(&*self.ports.admin, standing.partition.topic()).await,
                 // All is settled: retention can take nothing away.
                 false => None,
             };
             wanted.push((standing.partition.clone(), OffsetSpec::Earliest));
-            wanted.extend(retention.and_then(|time| Some((standing.partition.clone(), threshold(time, now)?))));
+            wanted.extend(retention.and_then(|time| Some((standing.partition.clone(), young(time, now)?))));
             waiting.push((standing, retention));
         }
-        let (offsets, trouble) = self.offsets(wanted).await?;
-        look.trouble = trouble;
-        for (topic, category) in asked {
-            let Some((metadata, marks)) = found.get(topic) else {
-                let topic = Arc::clone(topic);
-                look.readings.push(Reading { topic, category: *category, found: None });
-                continue;
-            };
-            match self.reading(topic, metadata, marks.as_ref(), &offsets).await {
-                Ok(found) => {
-                    let topic = Arc::clone(topic);
-                    look.readings.push(Reading { topic, category: *category, found: Some(found) });
-                }
-                Err(error) => {
-                    look.unread.insert(Arc::clone(topic));
-                    look.trouble = look.trouble.or(error);
-                }
-            }
-        }
-        self.marks.retain(|topic, _| asked.contains_key(topic));
-        self.oldest.retain(|partition, _| asked.contains_key(partition.topic()));
+        let offsets = Offsets::ask(&*self.ports.admin, wanted).await?;
+        let mut look = self.readings(asked, topics, &offsets).await;
+        look.trouble = offsets.trouble.clone().or(look.trouble);
         for (Standing { partition, watermark, end }, retention) in waiting {
-            let Some(start) = offsets.get(&(partition.clone(), Spec::Earliest)).copied() else { continue };
-            let young = offsets.get(&(partition.clone(), Spec::Time)).copied();
-            let retention = retention.zip(young);
+            let Some(start) = offsets.of(&partition, Spec::Earliest) else { continue };
+            let retention = retention.zip(offsets.of(&partition, Spec::Time));
             look.positions.push(Position { partition, watermark, start, end, retention });
         }
         Ok(look)
     }
 
-    /// The topics that exist, each with its marks topic where there is one.
-    async fn metadata(
-        &self,
-        topics: &[Arc<str>],
-    ) -> Result<BTreeMap<Arc<str>, (TopicMetadata, Option<TopicMetadata>)>, BrokerError> {
-        if topics.is_empty() {
-            return Ok(BTreeMap::new());
+    /// What the broker says of the topics together; where it does not say it of all, of each.
+    async fn topics(&self, asked: &Asked) -> Result<Topics, BrokerError> {
+        let mut topics = Topics::default();
+        if asked.is_empty() {
+            return Ok(topics);
         }
-        let names = topics.iter().flat_map(|topic| [topic.to_string(), marks_topic(topic)]).collect();
-        let found = self.ports.admin.topics(names).await?;
-        let pairs = topics.iter().zip(found.chunks(2));
-        Ok(pairs
-            .filter_map(|(topic, pair)| {
-                let (metadata, marks) = (pair.first()?.clone()?, pair.get(1).cloned().flatten());
-                Some((Arc::clone(topic), (metadata, marks)))
-            })
-            .collect())
-    }
-
-    /// The offsets asked for. Where the broker cannot tell all of them together, topic by topic, and those that it tells.
-    async fn offsets(&self, wanted: Vec<Wanted>) -> Result<(Offsets, Option<BrokerError>), BrokerError> {
-        if wanted.is_empty() {
-            return Ok((Offsets::new(), None));
-        }
-        let error = match self.ports.admin.offsets(wanted.clone()).await {
-            Ok(offsets) => return Ok((found(wanted, offsets), None)),
+        let names = asked.keys().flat_map(|topic| [topic.to_string(), marks_topic(topic)]).collect();
+        let error = match self.ports.admin.topics(names).await {
+            Ok(found) => {
+                for (topic, pair) in asked.keys().zip(found.chunks(2)) {
+                    if let Some(metadata) = pair.first().cloned().flatten() {
+                        let marks = pair.get(1).cloned().flatten();
+                        topics.found.insert(Arc::clone(topic), (metadata, marks));
+                    }
+                }
+                return Ok(topics);
+            }
+            Err(error) if error.is_retriable() => return Err(error),
             Err(error) => error,
         };
-        let mut by_topic = BTreeMap::<String, Vec<Wanted>>::new();
-        for one in wanted {
-            by_topic.entry(one.0.topic().to_owned()).or_default().push(one);
-        }
-        if by_topic.len() < 2 {
-            return Err(error);
-        }
-        let each = by_topic.into_values().map(|wanted| async move {
-            let offsets = self.ports.admin.offsets(wanted.clone()).await?;
-            Ok::<_, BrokerError>(found(wanted, offsets))
-        });
-        let each: Vec<_> = join_all(each).await.into_iter().flatten().collect();
-        if each.is_empty() {
-            return Err(error);
-        }
-        Ok((each.into_iter().flatten().collect(), Some(error)))
-    }
-
-    async fn reading(
-        &mut self,
-        topic: &Arc<str>,
-        metadata: &TopicMetadata,
-        marks: Option<&TopicMetadata>,
-        offsets: &Offsets,
-    ) -> Result<Found, Option<BrokerError>> {
-        let mut logs = Vec::new();
-        for partition in partitions(metadata) {
-            let of = |spec| offsets.get(&(partition.clone(), spec)).copied();
-            let (Some(start), Some(end)) = (of(Spec::Earliest), of(Spec::Latest)) else { return Err(None) };
-            logs.push((partition, start, end));
-        }
-        let depth: u64 = logs.iter().map(|(_, start, end)| length(*start, *end)).sum();
-        if let Some(marks) = marks.filter(|_| depth > 0) {
-            let end = offsets.get(&(TopicPartition::new(marks.name.as_str(), 0), Spec::Latest)).copied();
-            self.refresh(topic, (metadata.id, marks.id, end.ok_or(None)?)).await.map_err(Some)?;
-        } else {
-            self.marks.remove(topic);
-        }
-        let resolved = self.marks.get(topic).map(|known| &known.resolved);
-        let mut unresolved = 0;
-        let mut first = Vec::new();
-        for (partition, start, end) in logs {
-            let number = partition.partition();
-            let (done, oldest) = match resolved {
-                Some(marks) => (marks.resolved(number, start..end), marks.first_unresolved(number, start, end)),
-                None => (0, start),
+        // A right may be missing on one of them, and most of all on the marks, which are the tools'.
+        for topic in asked.keys() {
+            let Ok(mut found) = self.ports.admin.topics(vec![topic.to_string()]).await else {
+                topics.untold.insert(Arc::clone(topic));
+                continue;
             };
-            unresolved += length(start, end).saturating_sub(done);
-            if oldest < end {
-                first.push(Span { partition, topic_id: metadata.id, start: oldest, end });
+            if let Some(metadata) = found.pop().flatten() {
+                let marks = self.ports.admin.topics(vec![marks_topic(topic)]).await;
+                let marks = marks.ok().and_then(|mut marks| marks.pop()).flatten();
+                topics.found.insert(Arc::clone(topic), (metadata, marks));
             }
         }
-        let oldest = self.oldest(first).await;
-        Ok(Found { id: metadata.id, depth: unresolved, oldest })
+        topics.trouble = Some(error);
+        Ok(topics)
     }
 
-    /// Reads the marks that are new.
-    async fn refresh(&mut self, topic: &Arc<str>, seen: Seen) -> Result<(), BrokerError> {
-        let broker = |error: crate::replay::ReplayError| match error {
-            crate::replay::ReplayError::Broker(error) => error,
-            error => BrokerError::Malformed { doing: format!("reading marks of {topic}"), cause: error.to_string() },
-        };
-        let late = |_| BrokerError::Timeout { doing: format!("reading marks of {topic}"), after: MARKS };
-        match self.marks.get_mut(topic) {
-            Some(known) if known.seen == seen => {}
-            Some(known) => {
-                timeout(MARKS, known.resolved.refresh()).await.map_err(late)?.map_err(broker)?;
-                known.seen = seen;
-            }
-            None => {
-                let reading = Resolved::read(&self.ports, topic);
-                let resolved = timeout(MARKS, reading).await.map_err(late)?.map_err(broker)?;
-                self.marks.insert(Arc::clone(topic), KnownMarks { resolved, seen });
-            }
+    async fn readings(&mut self, asked: &Asked, topics: Topics, offsets: &Offsets) -> Look {
+        let mut look = Look { unread: topics.untold, trouble: topics.trouble, ..Look::default() };
+        for (topic, category) in asked.iter().filter(|(topic, _)| !look.unread.contains(*topic)).collect::<Vec<_>>() {
+            let reading = |found| Reading { topic: Arc::clone(topic), category: *category, found };
+            let Some((metadata, marks)) = topics.found.get(topic) else {
+                look.readings.push(reading(None));
+                continue;
+            };
+            let log = |partition: TopicPartition| {
+                let (start, end) = (offsets.of(&partition, Spec::Earliest)?, offsets.of(&partition, Spec::Latest)?);
+                Some((partition, start, end))
+            };
+            let Some(logs) = partitions(metadata).map(log).collect::<Option<Vec<_>>>() else {
+                look.unread.insert(Arc::clone(topic));
+                continue;
+            };
+            let marks = marks.as_ref().and_then(|marks| Some((marks, offsets.of(&first(marks), Spec::Latest)?)));
+            let (found, trouble) = self.contents.read(topic, metadata, marks, logs).await;
+            look.readings.push(reading(Some(found)));
+            look.trouble = look.trouble.or(trouble);
         }
-        Ok(())
+        self.contents.retain(asked);
+        look
     }
-
-    /// The timestamp of the oldest of the first records of spans; `None` where it cannot be read in time.
-    async fn oldest(&mut self, first: Vec<Span>) -> Option<i64> {
-        let known = |this: &Self, span: &Span| {
-            let (id, offset, timestamp) = this.oldest.get(&span.partition)?;
-            (*id == span.topic_id && *offset == span.start).then_some(*timestamp)
-        };
-        let unknown: Vec<Span> = first.iter().filter(|span| known(self, span).is_none()).cloned().collect();
-        if !unknown.is_empty() {
-            // What is not read is tried again at the next look.
-            let _ = timeout(OLDEST, self.read_first(unknown)).await;
-        }
-        first.iter().filter_map(|span| known(self, span)).min()
-    }
-
-    async fn read_first(&mut self, mut spans: Vec<Span>) {
-        // One at a time as soon as each has shown its first record: what follows that is of no interest.
-        while let Some(span) = spans.pop() {
-            let mut reader = RangeReader::new(&self.ports, [span.clone()], FEED_BYTES);
-            let Some(Ok(piece)) = reader.next().await else { continue };
-            if let Some(record) = piece.iter().next() {
-                self.oldest.insert(span.partition, (span.topic_id, span.start, record.timestamp()));
-            }
-        }
-    }
-
-    /// How long a topic keeps records, if it removes them by time and this client may know it.
-    async fn retention(&mut self, topic: &str) -> Option<Duration> {
-        if let Some(known) = self.retention.get_mut(topic)
-            && known.looks < RETENTION_LOOKS
-        {
-            known.looks += 1;
-            return known.time;
-        }
-        let entry = |name: &str| self.ports.admin.topic_config(topic.to_owned(), name.to_owned());
-        let (policy, time) = (entry("cleanup.policy").await, entry("retention.ms").await);
-        let time = match (policy, time) {
-            (Ok(Some(policy)), Ok(Some(time))) if policy.contains("delete") => time.parse().ok(),
-            _ => None,
-        };
-        let time = time.map(Duration::from_millis);
-        self.retention.insert(topic.to_owned(), KnownRetention { time, looks: 0 });
-        time
-    }
-}
-
-type Wanted = (TopicPartition, OffsetSpec);
-type Offsets = HashMap<(TopicPartition, Spec), i64>;
-
-/// What an offset was asked by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Spec {
-    Earliest,
-    Latest,
-    Time,
-}
-
-fn found(wanted: Vec<Wanted>, offsets: Vec<i64>) -> Offsets {
-    let spec = |spec| match spec {
-        OffsetSpec::Earliest => Spec::Earliest,
-        OffsetSpec::Latest | OffsetSpec::MaxTimestamp => Spec::Latest,
-        OffsetSpec::Timestamp(_) => Spec::Time,
-    };
-    wanted.into_iter().map(|(partition, asked)| (partition, spec(asked))).zip(offsets).collect()
 }
 
 fn partitions(topic: &TopicMetadata) -> impl Iterator<Item = TopicPartition> {
@@ -308,12 +164,6 @@ fn partitions(topic: &TopicMetadata) -> impl Iterator<Item = TopicPartition> {
     (0..topic.partitions).map(move |number| TopicPartition::new(Arc::clone(&name), number))
 }
 
-fn length(start: i64, end: i64) -> u64 {
-    u64::try_from(end - start).unwrap_or(0)
-}
-
-/// Records older than this have spent most of their time.
-fn threshold(retention: Duration, now: i64) -> Option<OffsetSpec> {
-    let old = i64::try_from((retention * OLD / 100).as_millis()).ok()?;
-    now.checked_sub(old).filter(|time| *time >= 0).map(OffsetSpec::Timestamp)
+fn first(marks: &TopicMetadata) -> TopicPartition {
+    TopicPartition::new(marks.name.as_str(), 0)
 }

@@ -90,7 +90,7 @@ where
         Ok(PartitionState {
             decoder,
             handler,
-            outbox: Arc::new(Outbox::new(self.context.producer.clone())),
+            outbox: Arc::new(Outbox::new(self.context.producer.clone(), self.context.origins.clone())),
             letters: Letters::new(&self.context, &self.ownership),
             progress: Progress::of(&self.ownership),
             patience: patience.timed(tally.is_timed()),

@@ -15,7 +15,7 @@ use super::trace;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::{Event, Events};
 use crate::handler::chain::errors;
-use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, Outbox};
+use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, OriginError, Outbox};
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
 use crate::producer::ProducerError;
@@ -154,10 +154,11 @@ fn inspect(
     if evidence.stated.is_none() {
         evidence.user = ask_user((hooks, events), (partition, offset, attempt), kind, &failure);
     }
-    // What a broker may take later is no fault of the record, whether the handler awaited it or not.
+    // What a broker may take or tell later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
         && evidence.user.is_none()
-        && find::<ProducerError>(&failure).is_some_and(ProducerError::is_retriable)
+        && (find::<ProducerError>(&failure).is_some_and(ProducerError::is_retriable)
+            || find::<OriginError>(&failure).is_some())
     {
         evidence.stated = Some(Category::Transient);
     }

@@ -24,7 +24,7 @@ pub struct DeadLetter {
     pub key: Option<Bytes>,
     /// The original value; `None` is null, a tombstone if the [`fidelity`](Self::fidelity) is exact.
     pub value: Option<Bytes>,
-    /// The original headers in their order, without those that the convention added.
+    /// The original headers in their order, without those that the convention added, and those of earlier replays.
     pub headers: Vec<Header>,
     /// How far key, value and headers are those of the original.
     pub fidelity: Fidelity,
@@ -130,6 +130,7 @@ pub enum Fidelity {
     Uncertain,
     /// Made from a JSON value: it means the same, but its bytes may be others.
     Rebuilt,
-    /// Text in place of bytes that were none (`{"raw": …}`): the original is not known.
+    /// Text in place of bytes that were no JSON (`{"raw": …}`), or a value that should be an envelope and is none: the original is
+    /// not known.
     Lossy,
 }

@@ -1,6 +1,7 @@
 //! Dead letters as other frameworks write them, byte for byte, and what is read of them.
 
 mod apache;
+mod docs;
 mod envelopes;
 mod garbage;
 mod mixed;

@@ -152,6 +152,27 @@ fn a_value_that_should_be_an_envelope_and_is_none_is_lossy() {
     assert_eq!(letter.unreadable, ["value: it is no envelope, though the header bezoar.envelope says so"]);
 }
 
+#[test]
+fn what_is_broken_in_ours_is_left_out_and_told() {
+    let broken = [
+        (names::TOPIC, None, "\"\" is no topic's name"),
+        (names::OFFSET, Some("x"), "\"x\" is no number from 0 on"),
+        (names::DELIVERY_COUNT, Some("-1"), "\"-1\" is no number of attempts"),
+        (names::CATEGORY, Some("odd"), "\"odd\" is no category"),
+        (names::SOURCE_TIMESTAMP, Some("noon"), "\"noon\" is no time"),
+        (names::SOURCE_TOPIC_ID, Some("7"), "\"7\" is no topic's id"),
+    ];
+    for (name, value, problem) in broken {
+        let mut record = dead_letter(&fetched("orders", &[]), &[]);
+        record.headers.retain(|header| header.name != name);
+        record.headers.push(text(name, value.unwrap_or_default()));
+        let letter = read(record);
+        assert_eq!((letter.convention, letter.error_type.as_str()), (Convention::Bezoar, "OrderError"));
+        assert_eq!(letter.unreadable, [format!("{name}: {problem}")]);
+        assert_eq!(letter.origin.partition, Some(3));
+    }
+}
+
 /// Names with a meaning of their own are found where nothing else is known only.
 #[test]
 fn names_that_anybody_uses_do_not_hide_a_convention() {

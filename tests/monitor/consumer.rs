@@ -201,3 +201,19 @@ fn a_file_describes_it_and_mistakes_are_found_before_anything_starts() {
     let error = toml::from_str::<ConsumerSettings>("group = \"g\"\nbootstrap = []\n[monitor]\nintervall = \"1m\"");
     assert!(error.unwrap_err().to_string().contains("unknown field `intervall`"));
 }
+
+/// A service may write dead letters and need not be let read them, or see the tools' marks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_right_that_is_missing_on_the_marks_hides_no_depth() {
+    let (cluster, heard) = (Cluster::embedded().await, Heard::default());
+    let (topic, group) = (cluster.topic("rights", 1).await, cluster.name("rights"));
+    let dead_letters = format!("{topic}.dlq.poison");
+    let refused = Fault::on(Api::Metadata).topic(format!("{dead_letters}.replays")).forever().error(ErrorCode(29));
+    let refused = cluster.broker().inject(refused);
+    let settings = quick().thresholds(2, 50).sink(heard.clone());
+    let consumer = cluster.consumer(&group).monitor(settings).topic(&topic, Utf8, obey()).start().await.unwrap();
+    cluster.append(&topic, 0, "poison", 2).await;
+    heard.until(AlertKind::Depth, &dead_letters, 1).await;
+    assert!(refused.fired() > 0);
+    consumer.shutdown().await.unwrap();
+}

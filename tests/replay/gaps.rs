@@ -7,12 +7,18 @@ use bezoar::broker::OffsetSpec;
 use bezoar::embedded::BatchWriter;
 use bezoar::replay::{DeadLetters, Filter, ReplayError};
 
-use crate::fixture::{Fixture, PATIENCE, partition};
+use crate::fixture::{Fixture, PATIENCE, eventually, partition};
 use crate::made::{Made, letters, listed, publish, source};
 use crate::transactional::Transactional;
 
 /// Below the time after which reading that brings nothing is an error.
 const SOON: Duration = Duration::from_secs(25);
+
+/// Waits until the log ends at this offset: a real broker writes markers a moment after it was asked to.
+async fn until_end(fixture: &Fixture, topic: &str, end: i64) {
+    let found = async || fixture.ports.admin.offset(partition(topic, 0), OffsetSpec::Latest).await.unwrap();
+    eventually("the log ends there", async || found().await == end).await;
+}
 
 /// The source offsets of all, -1 for what is no dead letter; it must come to its end by itself.
 async fn all(fixture: &Fixture, topic: &str) -> Vec<i64> {
@@ -27,9 +33,11 @@ async fn native_passes_markers_and_what_was_aborted() {
     let mut producer = Transactional::start(&fixture, &topic).await;
     producer.write(&["aborted"]).await;
     producer.abort().await;
+    until_end(&fixture, &topic, 3).await;
     assert_eq!(all(&fixture, &topic).await, [0], "an aborted transaction ends the log");
     producer.write(&["committed"]).await;
     producer.commit().await;
+    until_end(&fixture, &topic, 5).await;
     assert_eq!(all(&fixture, &topic).await, [0, -1], "a marker ends the log");
     publish(&fixture, &topic, 0, [Made::of(1)]).await;
     assert_eq!(all(&fixture, &topic).await, [0, -1, 1]);
@@ -44,6 +52,7 @@ async fn rskafka_passes_markers() {
     let mut producer = Transactional::start(&fixture, &topic).await;
     producer.write(&["committed"]).await;
     producer.commit().await;
+    until_end(&fixture, &topic, 3).await;
     assert_eq!(all(&fixture, &topic).await, [0, -1], "a marker ends the log");
     publish(&fixture, &topic, 0, [Made::of(1)]).await;
     assert_eq!(all(&fixture, &topic).await, [0, -1, 1]);
@@ -59,11 +68,13 @@ async fn an_open_transaction_is_not_waited_for() {
     publish(&fixture, &topic, 0, [Made::of(0)]).await;
     assert_eq!(all(&fixture, &topic).await, [0; 0], "it lies behind what is not decided");
     producer.commit().await;
+    until_end(&fixture, &topic, 3).await;
     publish(&fixture, &topic, 0, [Made::of(1)]).await;
     producer.write(&["open again"]).await;
     publish(&fixture, &topic, 0, [Made::of(2)]).await;
     assert_eq!(all(&fixture, &topic).await, [-1, 0, 1]);
     producer.commit().await;
+    until_end(&fixture, &topic, 7).await;
     assert_eq!(all(&fixture, &topic).await, [-1, 0, 1, -1, 2]);
 }
 

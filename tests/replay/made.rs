@@ -23,6 +23,7 @@ pub(crate) struct Made {
     pub(crate) headers: Vec<Header>,
     pub(crate) value: Vec<u8>,
     pub(crate) published: i64,
+    pub(crate) replay_count: u32,
 }
 
 impl Made {
@@ -39,6 +40,7 @@ impl Made {
             headers: vec![Header::new("trace", "1")],
             value: b"{}".to_vec(),
             published: TIME + offset,
+            replay_count: 0,
         }
     }
 
@@ -61,7 +63,7 @@ impl Made {
             last_failed_at: Some(TIME),
             consumer_id: None,
             consumer_version: None,
-            replay_count: 0,
+            replay_count: self.replay_count,
             fingerprint: fingerprint(self.category, self.error_type, &self.message, None),
         };
         let record = batch.build(self.offset + 1).get(0).unwrap();

@@ -1,10 +1,11 @@
 //! One dead letter by its place.
 
+use bezoar::broker::OffsetSpec;
 use bezoar::record::RecordId;
 use bezoar::replay::{Filter, ReplayError};
 use uuid::Uuid;
 
-use crate::fixture::{Fixture, partition};
+use crate::fixture::{Fixture, eventually, partition};
 use crate::made::{Made, letters, publish, source};
 use crate::transactional::Transactional;
 
@@ -30,6 +31,9 @@ async fn what_is_not_there_is_told_apart() {
     let mut producer = Transactional::start(&fixture, &topic).await;
     producer.write(&["aborted"]).await;
     producer.abort().await;
+    // A real broker writes the marker a moment later.
+    let end = async || fixture.ports.admin.offset(partition(&topic, 0), OffsetSpec::Latest).await.unwrap();
+    eventually("the marker is there", async || end().await == 7).await;
     fixture.ports.admin.delete_records(partition(&topic, 0), 2).await.unwrap();
     let id = fixture.topic_id(&topic).await;
     let letters = letters(&fixture, &[&topic]);
@@ -43,6 +47,7 @@ async fn what_is_not_there_is_told_apart() {
     assert!(matches!(refused(&topic, 0, 1, id).await, ReplayError::Gone { log_start: 2, .. }));
     assert!(matches!(refused(&topic, 0, -1, id).await, ReplayError::Gone { log_start: 2, .. }));
     assert!(matches!(refused(&topic, 0, 7, id).await, ReplayError::BeyondEnd { log_end: 7, .. }));
+    // Of an aborted transaction, and its marker.
     for offset in [5, 6] {
         assert!(matches!(refused(&topic, 0, offset, id).await, ReplayError::NoSuchLetter { .. }), "{offset}");
     }

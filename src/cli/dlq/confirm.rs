@@ -1,6 +1,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::cli::exit::CliError;
+use crate::cli::interrupt::or_interrupted;
 use crate::cli::output::escape;
 
 /// Whether something is done without a question, or a person can be asked. Without either it is a mistake, found before anything
@@ -24,7 +25,10 @@ pub(super) async fn ask(question: &str) -> Result<bool, CliError> {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map(|_| answer)
     });
-    let answer = answer.await.map_err(CliError::failed)?;
+    let answer = or_interrupted(async { answer.await.map_err(CliError::failed) }).await.inspect_err(|_| {
+        // The question's line has no end yet.
+        let _ = writeln!(io::stderr());
+    })?;
     let answer = answer.map_err(|error| CliError::failed(format!("the answer cannot be read ({error})")))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

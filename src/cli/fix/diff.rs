@@ -2,8 +2,8 @@ use console::Style;
 use similar::{ChangeTag, TextDiff};
 
 use crate::cli::exit::CliError;
-use crate::cli::output::Out;
 use crate::cli::output::bytes::{self, Kind};
+use crate::cli::output::{Out, note};
 use crate::replay::Fixed;
 
 /// What a fix makes of one record.
@@ -21,17 +21,28 @@ pub(in crate::cli) struct Change {
 pub(in crate::cli) fn show(change: &Change, out: &mut Out) -> Result<(), CliError> {
     let (before, after) = (&change.before, &change.after);
     if before == after {
-        return out.text(&format!("{}: unchanged", change.at));
+        return tell(&format!("{}: unchanged\n", change.at), out);
     }
-    out.text(&format!("--- {} as it is\n+++ {} as it is sent", change.at, change.at))?;
+    tell(&format!("--- {} as it is\n+++ {} as it is sent", change.at, change.at), out)?;
     for (mark, line) in lines(&text(before), &text(after)) {
         match mark {
+            ChangeTag::Delete if out.is_json() => note(&format!("-{line}")),
+            ChangeTag::Insert if out.is_json() => note(&format!("+{line}")),
             ChangeTag::Delete => out.styled(&Style::new().red(), &format!("-{line}"))?,
             ChangeTag::Insert => out.styled(&Style::new().green(), &format!("+{line}"))?,
-            ChangeTag::Equal => out.text(&format!(" {line}"))?,
+            ChangeTag::Equal => tell(&format!(" {line}"), out)?,
         }
     }
-    Ok(())
+    tell("", out)
+}
+
+/// Standard output is for JSON lines where these were asked for.
+fn tell(text: &str, out: &mut Out) -> Result<(), CliError> {
+    if out.is_json() {
+        note(text);
+        return Ok(());
+    }
+    out.text(text)
 }
 
 /// The whole record as lines.

@@ -1,3 +1,4 @@
+use super::post::hide;
 use super::*;
 
 #[test]

@@ -19,6 +19,9 @@ pub(crate) struct Index {
     names: Names,
     /// Whether nothing is kept of letters that are resolved but that they are.
     numbers_only: bool,
+    /// The most marks that are kept; the older half of more is dropped.
+    limit: Option<usize>,
+    has_dropped: bool,
 }
 
 #[derive(Debug)]
@@ -74,8 +77,13 @@ pub(crate) struct Known {
 }
 
 impl Index {
-    pub(super) fn new(numbers_only: bool) -> Self {
-        Self { numbers_only, ..Self::default() }
+    pub(super) fn new(numbers_only: bool, limit: Option<usize>) -> Self {
+        Self { numbers_only, limit, ..Self::default() }
+    }
+
+    /// Whether marks were dropped, so that a letter without one may have had one.
+    pub(super) fn has_dropped(&self) -> bool {
+        self.has_dropped
     }
 
     /// Takes the next mark of the topic, which was appended `at`. All who read the topic come to the same: of two claims the
@@ -139,6 +147,23 @@ impl Index {
             _ => What::Whole(Box::new(mark)),
         };
         self.details.insert(place, Detail { at, what });
+        if self.limit.is_some_and(|limit| self.details.len() > limit) {
+            self.drop_older_half();
+        }
+    }
+
+    fn drop_older_half(&mut self) {
+        let mut times: Vec<i64> = self.details.values().map(|detail| detail.at).collect();
+        let middle = times.len() / 2;
+        let (_, median, _) = times.select_nth_unstable(middle);
+        let mut left = middle;
+        // Of those of one time as many as it takes: they may all be of one.
+        self.details.retain(|_, detail| {
+            let drops = detail.at <= *median && left > 0;
+            left -= usize::from(drops);
+            !drops
+        });
+        self.has_dropped = true;
     }
 
     /// The mark that counts now, as if `run` had written it, which is not kept of all.
@@ -357,6 +382,19 @@ mod tests {
     }
 
     #[test]
+    fn of_too_many_the_older_half_is_dropped() {
+        let mut index = Index::new(false, Some(100));
+        for offset in 0..151 {
+            index.apply(Place { partition: 0, offset }, replayed(1), offset / 10);
+            assert!(index.details.len() <= 100);
+        }
+        assert!(index.has_dropped());
+        assert!(index.mark(Place { partition: 0, offset: 150 }, None, &run(1)).is_some());
+        assert_eq!(index.mark(Place { partition: 0, offset: 0 }, None, &run(1)), None);
+        assert_eq!(index.resolved(0, 0..151), 151);
+    }
+
+    #[test]
     fn a_replayed_letter_costs_some_hundred_bytes() {
         assert!(size_of::<(Place, Detail)>() <= 112, "{}", size_of::<(Place, Detail)>());
     }
@@ -364,7 +402,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_agree_with_states(marks in prop::collection::vec((0..2i32, 0..6i64, prop::option::weighted(0.9, mark())), 0..60)) {
-            let (mut index, mut numbers) = (Index::new(false), Index::new(true));
+            let (mut index, mut numbers) = (Index::new(false, None), Index::new(true, None));
             for (at, (partition, offset, mark)) in marks.into_iter().enumerate() {
                 let place = Place { partition, offset };
                 match mark {

@@ -1,10 +1,10 @@
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::index::{Effect, Index};
-use super::mark::Mark;
+use super::mark::{Mark, RunId};
 use super::place::Place;
 use super::topic::marks_topic;
 use crate::broker::{OffsetSpec, Ports};
@@ -28,9 +28,20 @@ pub(crate) struct Marks {
     /// The id of the marks topic; `None` within where the broker has none.
     marks_id: Option<Option<Uuid>>,
     position: i64,
-    numbers_only: bool,
+    purpose: Purpose,
     index: Index,
     unreadable: u64,
+}
+
+/// What marks are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// What became of letters that are there.
+    States,
+    /// How many of those are resolved.
+    Numbers,
+    /// The origins of records that were replayed, even from letters or topics that have gone since.
+    Origins,
 }
 
 /// A mark that was taken.
@@ -45,10 +56,10 @@ pub(crate) struct Applied {
 impl Marks {
     /// Reads the marks of a dead-letter topic up to their end now; none where nothing of it was ever replayed.
     pub(crate) async fn read(ports: &Ports, dead_letters: &str) -> Result<Self, ReplayError> {
-        Self::read_as(ports, dead_letters, false).await
+        Self::read_for(ports, dead_letters, Purpose::States).await
     }
 
-    async fn read_as(ports: &Ports, dead_letters: &str, numbers_only: bool) -> Result<Self, ReplayError> {
+    async fn read_for(ports: &Ports, dead_letters: &str, purpose: Purpose) -> Result<Self, ReplayError> {
         let mut marks = Self {
             ports: ports.clone(),
             dead_letters: dead_letters.into(),
@@ -57,8 +68,8 @@ impl Marks {
             partition: TopicPartition::new(marks_topic(dead_letters), 0),
             marks_id: None,
             position: 0,
-            numbers_only,
-            index: Index::new(numbers_only),
+            purpose,
+            index: Index::new(purpose == Purpose::Numbers, (purpose == Purpose::Origins).then_some(ORIGINS)),
             unreadable: 0,
         };
         marks.look().await?;
@@ -70,9 +81,10 @@ impl Marks {
     pub(crate) async fn refresh(&mut self) -> Result<(), ReplayError> {
         let before = (self.topic_id, self.marks_id);
         self.look().await?;
-        let anew = self.topic_id != before.0 || before.1.is_some_and(|id| Some(id) != self.marks_id);
+        let anew = (self.topic_id != before.0 && self.purpose != Purpose::Origins)
+            || before.1.is_some_and(|id| Some(id) != self.marks_id);
         if anew {
-            *self = Self::read_as(&self.ports, &self.dead_letters, self.numbers_only).await?;
+            *self = Self::read_for(&self.ports, &self.dead_letters, self.purpose).await?;
             return Ok(());
         }
         self.read_on().await
@@ -83,6 +95,10 @@ impl Marks {
         let names = vec![self.dead_letters.to_string(), self.partition.topic().to_owned()];
         let mut found = self.ports.admin.topics(names).await?.into_iter();
         let (dead_letters, marks) = (found.next().flatten(), found.next().flatten());
+        self.marks_id = marks.map(|marks| marks.id);
+        if self.purpose == Purpose::Origins {
+            return Ok(());
+        }
         let Some(dead_letters) = dead_letters else {
             return Err(ReplayError::NoSuchTopic { topic: self.dead_letters.to_string() });
         };
@@ -90,18 +106,12 @@ impl Marks {
         let starts = (0..dead_letters.partitions).map(|number| (partition(number), OffsetSpec::Earliest)).collect();
         self.starts = self.ports.admin.offsets(starts).await?;
         self.topic_id = dead_letters.id;
-        self.marks_id = marks.map(|marks| marks.id);
         Ok(())
     }
 
     async fn read_on(&mut self) -> Result<(), ReplayError> {
-        let Some(topic_id) = self.marks_id else { return Ok(()) };
-        let asked = [OffsetSpec::Earliest, OffsetSpec::Latest].map(|spec| (self.partition.clone(), spec)).to_vec();
-        let offsets = self.ports.admin.offsets(asked).await?;
-        let [start, end] = offsets[..] else { return Ok(()) };
-        let span = Span { partition: self.partition.clone(), topic_id, start: start.max(self.position), end };
+        let Some((mut reader, end)) = self.reader(self.position).await? else { return Ok(()) };
         let before = self.unreadable;
-        let mut reader = RangeReader::new(&self.ports, [span], FEED_BYTES);
         while let Some(piece) = reader.next().await {
             for record in piece?.iter() {
                 self.take(&record);
@@ -117,6 +127,16 @@ impl Marks {
             );
         }
         Ok(())
+    }
+
+    /// Reads the marks topic from an offset on to the end that it has now.
+    async fn reader(&self, from: i64) -> Result<Option<(RangeReader, i64)>, ReplayError> {
+        let Some(topic_id) = self.marks_id else { return Ok(None) };
+        let asked = [OffsetSpec::Earliest, OffsetSpec::Latest].map(|spec| (self.partition.clone(), spec)).to_vec();
+        let offsets = self.ports.admin.offsets(asked).await?;
+        let [start, end] = offsets[..] else { return Ok(None) };
+        let span = Span { partition: self.partition.clone(), topic_id, start: start.max(from), end };
+        Ok(Some((RangeReader::new(&self.ports, [span], FEED_BYTES), end)))
     }
 
     /// Where to read on from, for a reader that goes on; `None` where there is no marks topic yet.
@@ -135,9 +155,11 @@ impl Marks {
             return None;
         };
         let mark = mark.flatten();
-        let start = usize::try_from(place.partition).ok().and_then(|partition| self.starts.get(partition));
-        if start.is_none_or(|start| place.offset < *start) {
-            return None;
+        if self.purpose != Purpose::Origins {
+            let start = usize::try_from(place.partition).ok().and_then(|partition| self.starts.get(partition));
+            if start.is_none_or(|start| place.offset < *start) {
+                return None;
+            }
         }
         let Some(mark) = mark else {
             self.index.clear(place);
@@ -163,16 +185,6 @@ impl Marks {
         self.topic_id
     }
 
-    /// The first offset of each partition of the dead-letter topic, when it was looked at last.
-    pub(crate) fn starts(&self) -> &[i64] {
-        &self.starts
-    }
-
-    /// The offset after the last mark that was read.
-    pub(crate) fn position(&self) -> i64 {
-        self.position
-    }
-
     /// What became of a dead letter.
     pub(crate) fn state(&self, partition: i32, offset: i64) -> State {
         self.index.state(Place::new(partition, offset))
@@ -187,9 +199,67 @@ impl Deref for Marks {
     }
 }
 
-impl DerefMut for Marks {
-    fn deref_mut(&mut self) -> &mut Index {
-        &mut self.index
+/// How many marks are kept for origins. Of those before them, which were dropped, some are fetched again where they are asked
+/// for: [`NEARBY`] letters from one on, since records come in the order in which they were replayed.
+const ORIGINS: usize = 100_000;
+const NEARBY: i64 = 10_000;
+
+/// The marks of one dead-letter topic by which consumers know where replayed records came from first. Bounded in memory: some
+/// 20 MB.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    marks: Marks,
+    /// Marks that were dropped and fetched again: of letters of a partition within a range.
+    again: Option<(i32, Range<i64>, Index)>,
+}
+
+impl Origins {
+    pub(crate) async fn read(ports: &Ports, dead_letters: &str) -> Result<Self, ReplayError> {
+        Ok(Self { marks: Marks::read_for(ports, dead_letters, Purpose::Origins).await?, again: None })
+    }
+
+    pub(crate) async fn refresh(&mut self) -> Result<(), ReplayError> {
+        self.marks.refresh().await
+    }
+
+    /// Whether there is a topic for marks.
+    pub(crate) fn exist(&self) -> bool {
+        self.marks.marks_id.is_some()
+    }
+
+    /// The mark of a letter, as far as is read.
+    pub(crate) async fn mark(&mut self, place: Place) -> Result<Option<Mark>, ReplayError> {
+        if let Some(mark) = self.marks.index.mark(place, None, &RunId::nobody()) {
+            return Ok(Some(mark));
+        }
+        if !self.marks.index.has_dropped() {
+            return Ok(None);
+        }
+        let is_near = |(partition, range, _): &(i32, Range<i64>, Index)| {
+            *partition == place.partition && range.contains(&place.offset)
+        };
+        if !self.again.as_ref().is_some_and(is_near) {
+            self.again = Some(self.fetch(place).await?);
+        }
+        Ok(self.again.as_ref().and_then(|(_, _, index)| index.mark(place, None, &RunId::nobody())))
+    }
+
+    async fn fetch(&self, place: Place) -> Result<(i32, Range<i64>, Index), ReplayError> {
+        let range = place.offset..place.offset.saturating_add(NEARBY);
+        let mut index = Index::new(false, None);
+        if let Some((mut reader, _)) = self.marks.reader(0).await? {
+            while let Some(piece) = reader.next().await {
+                for record in piece?.iter() {
+                    let found = record.key().and_then(|key| Place::of_key(key, &self.marks.dead_letters));
+                    let found = found.filter(|it| it.partition == place.partition && range.contains(&it.offset));
+                    let mark = record.value().and_then(Mark::from_json);
+                    if let (Some(found), Some(mark)) = (found, mark) {
+                        index.apply(found, mark, record.timestamp());
+                    }
+                }
+            }
+        }
+        Ok((place.partition, range, index))
     }
 }
 
@@ -200,7 +270,7 @@ pub(crate) struct Resolved(Marks);
 impl Resolved {
     /// As [`Marks::read`].
     pub(crate) async fn read(ports: &Ports, dead_letters: &str) -> Result<Self, ReplayError> {
-        Marks::read_as(ports, dead_letters, true).await.map(Self)
+        Marks::read_for(ports, dead_letters, Purpose::Numbers).await.map(Self)
     }
 
     /// As [`Marks::refresh`].
@@ -209,7 +279,7 @@ impl Resolved {
     }
 
     /// How many letters of a range are resolved.
-    pub(crate) fn resolved(&self, partition: i32, range: std::ops::Range<i64>) -> u64 {
+    pub(crate) fn resolved(&self, partition: i32, range: Range<i64>) -> u64 {
         self.0.index.resolved(partition, range)
     }
 

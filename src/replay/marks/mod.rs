@@ -10,8 +10,8 @@ mod mark;
 mod place;
 mod topic;
 
-pub(crate) use index::{Effect, Index, Known};
-pub(crate) use log::{Applied, FEED_BYTES, Marks, Resolved};
+pub(crate) use index::{Effect, Index};
+pub(crate) use log::{FEED_BYTES, Marks, Origins, Resolved};
 pub(crate) use mark::{Lineage, Mark, Outcome, RunId};
 pub(crate) use place::{Place, parse_record};
 pub(crate) use topic::{SUFFIX, ensure, marks_topic};

@@ -46,6 +46,11 @@ impl<'a> Found<'a> {
         self.newest[field as usize]
     }
 
+    /// The same, as it stands there.
+    pub(super) fn bytes(&self, field: Field) -> Option<&'a [u8]> {
+        self.get(field).map(|value| value.bytes)
+    }
+
     /// Where the record came from first.
     pub(super) fn origin(&self, unreadable: &mut Vec<String>) -> Origin {
         if let Some(source) = self.get(Field::Source) {
@@ -69,12 +74,15 @@ impl<'a> Found<'a> {
         };
         let partition = coordinate(Field::Partition, i32::MAX.into()).map(|partition| partition as i32);
         let offset = coordinate(Field::Offset, i64::MAX);
+        let topic = self.oldest[Field::Topic as usize];
+        let topic = told(topic, "topic's name", unreadable, |topic| topic.text().filter(|topic| !topic.is_empty()));
+        let id = |value: Value<'_>| value.text()?.parse().ok();
         Origin {
-            topic: self.oldest[Field::Topic as usize].and_then(|topic| topic_of(topic, unreadable)).map(Into::into),
-            topic_id: self.get(Field::TopicId).and_then(|id| id.text()?.parse().ok()),
+            topic: topic.map(Into::into),
+            topic_id: told(self.get(Field::TopicId), "topic's id", unreadable, id),
             partition,
             offset,
-            timestamp: self.oldest[Field::Timestamp as usize].and_then(Value::millis),
+            timestamp: told(self.oldest[Field::Timestamp as usize], "time", unreadable, Value::millis),
         }
     }
 
@@ -94,15 +102,23 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Whether it tells the same last place as another does, and of no other hop: then both are of one hop.
+    /// Whether it tells the same last place as another does, and of no other hop: then both are of one hop. For headers only.
     pub(super) fn same_hop(&self, other: &Found<'_>) -> bool {
         let number = |found: &Found<'_>, field| found.get(field).and_then(Value::integer);
-        let topic = |found: &Found<'_>| found.get(Field::Topic).and_then(Value::text).map(|topic| topic.into_owned());
+        let same = |field| number(self, field).is_some() && number(self, field) == number(other, field);
+        // Topics are text in both.
         self.hops[Field::Topic as usize] == 1
-            && topic(self) == topic(other)
-            && [Field::Partition, Field::Offset]
-                .into_iter()
-                .all(|field| number(self, field).is_some() && number(self, field) == number(other, field))
+            && self.bytes(Field::Topic) == other.bytes(Field::Topic)
+            && same(Field::Partition)
+            && same(Field::Offset)
+    }
+
+    /// Whether its last place is this one.
+    pub(super) fn is_from(&self, place: &Origin) -> bool {
+        let number = |field| self.get(field).and_then(Value::integer);
+        self.bytes(Field::Topic) == place.topic.as_deref().map(str::as_bytes)
+            && number(Field::Partition) == place.partition.map(Into::into)
+            && number(Field::Offset) == place.offset
     }
 }
 
@@ -123,12 +139,19 @@ pub(super) fn place(source: Value<'_>) -> Option<Origin> {
     })
 }
 
-fn topic_of<'a>(value: Value<'a>, unreadable: &mut Vec<String>) -> Option<std::borrow::Cow<'a, str>> {
-    let topic = value.text().filter(|topic| !topic.is_empty());
-    if topic.is_none() {
-        unreadable.push(format!("{}: {} is no topic's name", value.name.name, value.shown()));
+/// Reads a value that may be there, and notes if it cannot be read.
+fn told<'a, T>(
+    value: Option<Value<'a>>,
+    what: &str,
+    unreadable: &mut Vec<String>,
+    read: impl FnOnce(Value<'a>) -> Option<T>,
+) -> Option<T> {
+    let value = value?;
+    let read = read(value);
+    if read.is_none() {
+        unreadable.push(format!("{}: {} is no {what}", value.name.name, value.shown()));
     }
-    topic
+    read
 }
 
 /// Whether a name counts before another of the same table.

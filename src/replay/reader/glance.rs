@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -11,12 +12,11 @@ use super::value::Value;
 use crate::dead_letter::fingerprint;
 use crate::policy::Category;
 use crate::record::{Header, HeaderRef, Record};
-use crate::replay::{Convention, DeadLetter, Origin};
+use crate::replay::{Convention, DeadLetter};
 
-/// A look at a dead letter that takes nothing into its possession: what a filter or a group asks for costs no more than
-/// finding it.
+/// What a record tells as a dead letter, borrowed from it and decoded as it is asked for.
 #[derive(Debug)]
-pub(crate) struct Glance<'a> {
+pub(super) struct Glance<'a> {
     scan: Scan<'a>,
     found: Option<Found<'a>>,
     /// Whose headers are no part of the original; `None` where the record is no dead letter.
@@ -25,7 +25,7 @@ pub(crate) struct Glance<'a> {
 
 impl<'a> Glance<'a> {
     /// Looks at a record of a dead-letter topic.
-    pub(crate) fn of(record: &'a Record) -> Self {
+    pub(super) fn of(record: &'a Record) -> Self {
         Self::at(record.headers().iter(), record.value())
     }
 
@@ -38,17 +38,17 @@ impl<'a> Glance<'a> {
     }
 
     /// By which convention it was written.
-    pub(crate) fn convention(&self) -> Convention {
+    fn convention(&self) -> Convention {
         self.found.as_ref().map_or(Convention::Unrecognized, |found| found.layout.convention)
     }
 
     /// See [`DeadLetter::category`].
-    pub(crate) fn category(&self) -> Category {
+    fn category(&self) -> Category {
         self.text(Field::Category).and_then(|category| category.parse().ok()).unwrap_or(Category::Unknown)
     }
 
     /// See [`DeadLetter::error_type`].
-    pub(crate) fn error_type(&self) -> Cow<'a, str> {
+    fn error_type(&self) -> Cow<'a, str> {
         match (self.get(Field::ErrorType), self.get(Field::Error)) {
             (Some(error_type), _) => error_type.readable(),
             (None, Some(error)) => halves(error.readable()).0,
@@ -57,7 +57,7 @@ impl<'a> Glance<'a> {
     }
 
     /// See [`DeadLetter::message`].
-    pub(crate) fn message(&self) -> Cow<'a, str> {
+    fn message(&self) -> Cow<'a, str> {
         match (self.get(Field::Message), self.get(Field::Error)) {
             (Some(message), _) => message.readable(),
             (None, Some(error)) => halves(error.readable()).1,
@@ -66,18 +66,13 @@ impl<'a> Glance<'a> {
     }
 
     /// See [`DeadLetter::fingerprint`]. Where it is not written it is made, which takes longer than all else here.
-    pub(crate) fn fingerprint(&self) -> Cow<'a, str> {
+    fn fingerprint(&self) -> Cow<'a, str> {
         self.text(Field::Fingerprint)
             .unwrap_or_else(|| Cow::Owned(fingerprint(self.category(), &self.error_type(), &self.message(), None)))
     }
 
-    /// See [`DeadLetter::origin`].
-    pub(crate) fn origin(&self) -> Origin {
-        self.found.as_ref().map(|found| found.origin(&mut Vec::new())).unwrap_or_default()
-    }
-
     /// All of it. `record` is the one that was looked at.
-    pub(crate) fn letter(&self, record: &Record) -> DeadLetter {
+    pub(super) fn letter(&self, record: &Record) -> DeadLetter {
         self.whole(record.key_bytes(), record.value_bytes(), record.owned_headers())
     }
 
@@ -94,15 +89,15 @@ impl<'a> Glance<'a> {
             None => headers.collect(),
         };
         let content = Content::of(self.found.as_ref(), (key, value, headers), &mut unreadable);
-        let lineage = self.scan.lineage();
-        let text = |field| self.text(field);
         let mut said = Said { glance: self, unreadable: &mut unreadable };
-        let (attempts, first_failed_at, last_failed_at) =
-            (said.attempts(), said.millis(Field::FirstFailedAt), said.millis(Field::LastFailedAt));
+        let attempts = said.attempts();
+        let [first_failed_at, last_failed_at] = [Field::FirstFailedAt, Field::LastFailedAt].map(|it| said.millis(it));
+        let [group, consumer_id, consumer_version] =
+            [Field::Group, Field::ConsumerId, Field::ConsumerVersion].map(|it| said.text(it));
+        said.category();
         let origin = self.found.as_ref().map(|found| found.origin(&mut unreadable)).unwrap_or_default();
-        let lineage_text =
-            |field| lineage.as_ref().and_then(|found| found.get(field)).and_then(Value::text).map(Cow::into_owned);
-        let replay_count = lineage_text(Field::ReplayCount).and_then(|count| count.parse().ok());
+        let lineage = |field| self.scan.lineage(field);
+        let replay_count = lineage(Field::ReplayCount).and_then(|count| count.parse().ok());
         let in_envelope =
             || self.get(Field::ReplayCount).and_then(Value::integer).and_then(|count| count.try_into().ok());
         DeadLetter {
@@ -120,13 +115,13 @@ impl<'a> Glance<'a> {
             attempts,
             first_failed_at,
             last_failed_at,
-            group: text(Field::Group).map(Into::into),
-            consumer_id: text(Field::ConsumerId).map(Into::into),
-            consumer_version: text(Field::ConsumerVersion).map(Into::into),
+            group,
+            consumer_id,
+            consumer_version,
             fingerprint: self.fingerprint().into_owned(),
             replay_count: replay_count.or_else(in_envelope).unwrap_or(0),
-            replay_of: lineage_text(Field::ReplayOf),
-            replay_id: lineage_text(Field::ReplayId).and_then(|id| id.parse().ok()),
+            replay_of: lineage(Field::ReplayOf).map(Cow::into_owned),
+            replay_id: lineage(Field::ReplayId).and_then(|id| id.parse().ok()),
             unreadable,
         }
     }
@@ -147,6 +142,18 @@ struct Said<'g, 'a> {
 }
 
 impl Said<'_, '_> {
+    fn text(&mut self, field: Field) -> Option<Arc<str>> {
+        let value = self.glance.get(field)?;
+        self.read(value, value.text(), "text").map(Into::into)
+    }
+
+    /// An unknown category reads as one that is not known.
+    fn category(&mut self) {
+        if let Some(value) = self.glance.get(Field::Category) {
+            self.read(value, value.text().and_then(|text| text.parse::<Category>().ok()), "category");
+        }
+    }
+
     fn millis(&mut self, field: Field) -> Option<i64> {
         let value = self.glance.get(field)?;
         self.read(value, value.millis(), "time")

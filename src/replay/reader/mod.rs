@@ -17,7 +17,7 @@ mod value;
 use bytes::Bytes;
 
 use self::conventions::LAYOUTS;
-pub(crate) use self::glance::Glance;
+use self::glance::Glance;
 use super::{Convention, DeadLetter};
 use crate::record::{Header, Record};
 

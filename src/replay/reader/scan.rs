@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::conventions::{BEZOAR, CONNECT, KIP_1191, LAYOUTS, LINEAGE_PLACE, PLAIN, SPRING};
@@ -114,10 +115,8 @@ impl<'a> Scan<'a> {
     /// Whether the plain headers say what ours say: a user may have headers of these names.
     fn is_plain_of(&self, bezoar: &Found<'_>) -> bool {
         let plain = self.found(PLAIN);
-        let text = |found: &Found<'_>, field| found.get(field).and_then(Value::text).map(|text| text.into_owned());
-        let origin = bezoar.origin(&mut Vec::new());
-        text(&plain, Field::ErrorType) == text(bezoar, Field::ErrorType)
-            && text(&plain, Field::Source).is_some_and(|source| source == origin.to_string())
+        plain.bytes(Field::ErrorType) == bezoar.bytes(Field::ErrorType)
+            && plain.get(Field::Source).and_then(place).is_some_and(|source| bezoar.is_from(&source))
     }
 
     /// The same for conventions whose names anybody may use.
@@ -127,9 +126,11 @@ impl<'a> Scan<'a> {
         founds.find(|(found, _)| found.get(Field::Source).is_none_or(|source| place(source).is_some()))
     }
 
-    /// What earlier replays added.
-    pub(super) fn lineage(&self) -> Option<Found<'a>> {
-        (self.seen[LINEAGE_PLACE] != 0).then(|| self.found(LINEAGE_PLACE))
+    /// What the last replay added.
+    pub(super) fn lineage(&self, field: Field) -> Option<Cow<'a, str>> {
+        let of_it = |slot: &&Slot<'_>| slot.layout == LINEAGE_PLACE && slot.name.field == field;
+        let slot = self.slots.iter().rev().find(of_it)?;
+        Value { name: slot.name, bytes: slot.value? }.text()
     }
 
     /// Hands over the headers that are of none of `layouts`, lineage aside.

@@ -17,7 +17,7 @@ use crate::cli::fix::{self, Edited, JqFix, editor_command};
 use crate::cli::interrupt::{ignored, or_interrupted};
 use crate::cli::output::{Out, count, note};
 use crate::cli::select::Selected;
-use crate::replay::{DeadLetters, Fix, Fixed, ReplayOptions, Selection};
+use crate::replay::{DeadLetters, Fix, Fixed};
 
 pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
     let selected = args.which.check("replay")?;
@@ -28,61 +28,45 @@ pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mu
         confirm::check(args.yes, "replay")?;
     }
     let editor = if args.edit { Some(editor_command()?) } else { None };
-    let mut job = Job { letters: None, options: args.options(), is_by_place: matches!(selected, Selected::Places(_)) };
+    let mut options = args.options();
     if let Some(program) = &args.fix {
         fix::compile(program).map_err(|error| CliError::usage(format!("--fix is no jq program: {error}")))?;
         let jq = JqFix::new(program);
-        job.options.fix =
+        options.fix =
             Some(Arc::new(move |_, record| Ok(Fixed { value: Some(jq.apply(record.value.as_ref())?), ..record })));
     }
-    let connected = or_interrupted(async {
+    let names_each = matches!(selected, Selected::Places(_));
+    let connecting = async {
         let ports = connection.ports().await?;
         let (topics, selection) = args.which.resolve(selected, &*ports.admin).await?;
-        job.letters = Some((DeadLetters::new(ports, topics), selection));
-        Ok(Exit::Done)
-    });
-    if connected.await? == Exit::Interrupted {
-        return Ok(Exit::Interrupted);
-    }
-    job.run(args, editor.as_deref(), out).await
-}
-
-/// A replay that is about to be done.
-struct Job {
-    letters: Option<(DeadLetters, Selection)>,
-    options: ReplayOptions,
-    is_by_place: bool,
-}
-
-impl Job {
-    async fn run(mut self, args: &ReplayArgs, editor: Option<&str>, out: &mut Out) -> Result<Exit, CliError> {
-        let Some((letters, selection)) = self.letters.take() else { return Ok(Exit::Done) };
-        let mut expected = None;
-        if args.dry_run || editor.is_some() || self.options.fix.is_some() || !args.yes {
-            let mut preview = Preview::of(&letters, &selection, &self.options).await?;
-            if preview.is_interrupted {
-                return Ok(Exit::Interrupted);
+        Ok((DeadLetters::new(ports, topics), selection))
+    };
+    let (letters, selection) = or_interrupted(connecting).await?;
+    let mut expected = None;
+    // For programs a dry run tells of each dead letter, however many there are.
+    let streams = args.dry_run && out.is_json();
+    if editor.is_some() || !streams && (args.dry_run || options.fix.is_some() || !args.yes) {
+        let mut preview = Preview::of(&letters, &selection, &options).await?;
+        if let Some(editor) = editor {
+            match edit(&editor, &mut preview, args.send_unchanged).await? {
+                Some(fix) => options.fix = Some(fix),
+                None => return Ok(Exit::Done),
             }
-            if let Some(editor) = editor {
-                match edit(editor, &mut preview, args.send_unchanged).await? {
-                    Some(fix) => self.options.fix = Some(fix),
-                    None => return Ok(Exit::Done),
-                }
-            }
-            // With nothing to send there is nothing to ask; told to go on, the failures are noted for others to see.
-            let is_result = args.dry_run || preview.tally.planned == 0 && !args.yes;
-            preview.show(is_result, out)?;
-            out.flush()?;
-            if is_result {
-                return preview.end(args.dry_run, out);
-            }
-            if !args.yes && !confirm::ask(&preview.question()).await? {
-                return Err(CliError::usage("not confirmed: nothing was sent"));
-            }
-            expected = Some(preview.tally.planned);
         }
-        sending::send(&letters, &selection, &self.options, expected, self.is_by_place, out).await
+        // With nothing to send there is nothing to ask; told to go on, the failures are noted for others to see.
+        let is_result = !streams && (args.dry_run || preview.tally.planned == 0 && !args.yes);
+        preview.show(is_result, out)?;
+        out.flush()?;
+        if is_result {
+            return preview.end(args.dry_run, out);
+        }
+        if !args.yes && !streams && !confirm::ask(&preview.question()).await? {
+            return Err(CliError::usage("not confirmed: nothing was sent"));
+        }
+        expected = Some(preview.tally.planned);
     }
+    options.dry_run = args.dry_run;
+    sending::send(&letters, &selection, &options, (expected, names_each), out).await
 }
 
 /// Lets the user edit the one record; `None` where it was left as it is.

@@ -1,4 +1,3 @@
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,8 +6,8 @@ use super::tally::{LetterJson, SummaryJson, Tally, line};
 use super::to_targets;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::fix::{self, Change};
-use crate::cli::output::{Out, count, note};
-use crate::consumer::shutdown_signal;
+use crate::cli::interrupt::or_interrupted;
+use crate::cli::output::{Out, count, note, thousands};
 use crate::replay::{DeadLetters, Fix, Outcome, Progress, ReplayOptions, Selection, Skip};
 
 /// Of so many records the changes are shown.
@@ -21,7 +20,6 @@ pub(super) struct Preview {
     pub(super) tally: Tally,
     /// What the first records would be changed to.
     pub(super) changes: Vec<Change>,
-    pub(super) is_interrupted: bool,
     has_fix: bool,
     first: Vec<Progress>,
 }
@@ -46,31 +44,23 @@ impl Preview {
             }
             bar.set_position(tally.all());
         });
-        let ended = tokio::select! {
-            ended = pin!(looking) => Some(ended),
-            () = shutdown_signal() => None,
-        };
+        let ended = or_interrupted(async { looking.await.map_err(CliError::from) }).await;
         bar.finish_and_clear();
-        let is_interrupted = ended.is_none();
-        ended.transpose()?;
+        ended?;
         let changes = std::mem::take(&mut *changes.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Self { tally, changes, is_interrupted, has_fix: options.fix.is_some(), first })
+        Ok(Self { tally, changes, has_fix: options.fix.is_some(), first })
     }
 
     /// Shows what would be done. In full where that is the result; else what a question is about.
     pub(super) fn show(&self, is_result: bool, out: &mut Out) -> Result<(), CliError> {
-        if out.is_json() {
-            return if is_result {
-                self.first.iter().try_for_each(|one| out.json(&LetterJson::new(one)))
-            } else {
-                Ok(())
-            };
-        }
         let changed: Vec<_> =
             self.changes.iter().filter(|change| self.has_fix || change.before != change.after).collect();
         for change in &changed {
             fix::show(change, out)?;
-            out.text("")?;
+        }
+        if out.is_json() {
+            let first = if is_result { &self.first[..] } else { &[] };
+            return first.iter().try_for_each(|one| out.json(&LetterJson::new(one)));
         }
         if !changed.is_empty() && self.tally.planned > changed.len() as u64 {
             out.text(&format!("… and so on: {} in all\n", count(self.tally.planned, "record")))?;
@@ -81,7 +71,11 @@ impl Preview {
                 out.text(&line(one))?;
             }
         }
-        Ok(())
+        match self.tally.all() - self.first.len() as u64 {
+            0 => Ok(()),
+            more if is_result => out.text(&format!("… and {} more", thousands(more))),
+            _ => Ok(()),
+        }
     }
 
     /// What is to be confirmed.

@@ -14,8 +14,7 @@ pub(super) async fn send(
     letters: &DeadLetters,
     selection: &Selection,
     options: &ReplayOptions,
-    expected: Option<u64>,
-    names_each: bool,
+    (expected, names_each): (Option<u64>, bool),
     out: &mut Out,
 ) -> Result<Exit, CliError> {
     let bar = bar(expected)?;
@@ -42,19 +41,17 @@ pub(super) async fn send(
             (report.maybe_doubled, None)
         }
         Some(Err(error)) => (Vec::new(), Some(CliError::from(error))),
-        None => {
-            note("interrupted: what was under way is found by the next run, which says what may be doubled");
-            (Vec::new(), Some(CliError { exit: Exit::Interrupted, message: String::new() }))
-        }
+        None => (Vec::new(), Some(interrupted())),
     };
     if tally.all() == 0 {
         return Err(error.unwrap_or_else(|| CliError::nothing("no dead letter fits")));
     }
-    summary(&tally, error.as_ref().is_some_and(|error| error.exit == Exit::Interrupted), &maybe_doubled, out)?;
+    let is_interrupted = error.as_ref().is_some_and(|error| error.exit == Exit::Interrupted);
+    summary(&tally, (options.dry_run, is_interrupted), &maybe_doubled, out)?;
     match error {
         Some(error) => Err(error),
         None if tally.failed > 0 => Ok(Exit::Failed),
-        None if tally.success == 0 => Ok(Exit::Nothing),
+        None if tally.success + tally.planned == 0 => Ok(Exit::Nothing),
         None => Ok(Exit::Done),
     }
 }
@@ -80,12 +77,12 @@ fn tell(progress: &Progress, out: &mut Out) -> Result<(), CliError> {
 
 fn summary(
     tally: &Tally,
-    is_interrupted: bool,
+    (dry_run, is_interrupted): (bool, bool),
     maybe_doubled: &[crate::record::RecordId],
     out: &mut Out,
 ) -> Result<(), CliError> {
     if out.is_json() {
-        out.json(&SummaryJson::new(tally, false, is_interrupted, maybe_doubled))?;
+        out.json(&SummaryJson::new(tally, dry_run, is_interrupted, maybe_doubled))?;
     } else {
         let (success, failed, skipped) = (thousands(tally.success), thousands(tally.failed), thousands(tally.skipped));
         out.text(&format!("replayed {success}, failed {failed}, skipped {skipped}"))?;
@@ -95,4 +92,9 @@ fn summary(
         }
     }
     out.flush()
+}
+
+fn interrupted() -> CliError {
+    let message = "interrupted: what was under way is found by the next run, which says what may be doubled";
+    CliError { message: message.to_owned(), ..CliError::interrupted() }
 }

@@ -23,12 +23,9 @@ pub(super) async fn run(args: &WatchArgs, connection: &ConnectionArgs, out: &mut
     let connecting = async {
         let ports = connection.ports().await?;
         let topics = args.topics.resolve(&*ports.admin).await?;
-        Ok::<_, CliError>((ports, topics))
+        Ok((ports, topics))
     };
-    let (ports, topics) = tokio::select! {
-        connected = connecting => connected?,
-        () = shutdown_signal() => return Ok(Exit::Interrupted),
-    };
+    let (ports, topics) = or_interrupted(connecting).await?;
     match args.once {
         true => or_interrupted(once(Monitor::new(ports, topics, settings), out)).await,
         // It ends by itself, after its last words.
