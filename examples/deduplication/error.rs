@@ -2,6 +2,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use bezoar::handler::OriginError;
 use bezoar::policy::Category;
 use bezoar::{Failure, IntoFailure};
 use tokio_postgres::error::SqlState;
@@ -28,6 +29,9 @@ pub(crate) enum PayError {
     /// The same key came with something else: it was fixed before its replay, or its sender used an id twice.
     #[error("{key} was paid as {before:?} and came again as {now:?}")]
     Differs { key: String, before: String, now: String },
+    /// Whether the record was replayed cannot be told for now.
+    #[error("the order's key is not known")]
+    Origin(#[from] OriginError),
     /// The payment is made, the rest is not.
     #[error("the order is paid for, but not confirmed")]
     Receipt(#[from] ReceiptError),
@@ -51,7 +55,9 @@ impl IntoFailure for PayError {
     fn into_failure(self) -> Failure {
         match self {
             Self::Unreachable(_) | Self::Slow(_) => Failure::dependency("the payments database").caused_by(self),
-            Self::Collision(_) | Self::Ending(_) | Self::Receipt(ReceiptError::Busy) => Failure::transient(self),
+            Self::Collision(_) | Self::Ending(_) | Self::Origin(_) | Self::Receipt(ReceiptError::Busy) => {
+                Failure::transient(self)
+            }
             Self::Refused(_) | Self::Differs { .. } | Self::Receipt(ReceiptError::NoAddress) => {
                 Failure::validation(self)
             }

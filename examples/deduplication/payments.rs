@@ -55,7 +55,7 @@ impl<L: Ledger> Handler for Payments<L> {
 
     async fn handle(&mut self, order: Order, delivery: Delivery) -> Result<(), PayError> {
         let key = match self.key_by {
-            KeyBy::Origin => Key::Record(delivery.origin()),
+            KeyBy::Origin => Key::Record(delivery.origin().await?),
             KeyBy::Order => Key::Order(order.id.clone()),
         };
         let payment = tokio::time::timeout(self.patience, self.ledger.pay_once(&key, &order));

@@ -53,7 +53,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Dead letters: list, show, group, replay, discard, count, follow, watch
     #[command(subcommand)]
-    Dlq(DlqCommand),
+    Dlq(Box<DlqCommand>),
     /// List topics, with partitions and records
     Topics(TopicsArgs),
     /// Show how far a consumer group is behind, per partition

@@ -85,7 +85,7 @@ impl Delivery {
     /// is its own origin. So only who may write to that topic can say that a record is a replay.
     ///
     /// It asks the broker only for records that claim to be replays: marks are kept, up to some 20 MB for each dead-letter
-    /// topic. In [`testing::Harness`](crate::testing) each record is its own origin.
+    /// topic. In `testing::Harness` each record is its own origin.
     ///
     /// # Errors
     /// The marks cannot be read within 5 s. That is transient, and taken for such where the handler returns it.

@@ -125,7 +125,13 @@ impl Shared {
         let mut known = known.lock().await;
         let mut is_fresh = known.is_none();
         if is_fresh {
-            *known = Some(marks::Origins::read(ports, topic).await?);
+            let origins = marks::Origins::read(ports, topic).await?;
+            if !origins.exist() {
+                // Where topics are subscribed to by a pattern, there is no end of names that a header can forge.
+                self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(topic);
+                return Ok(None);
+            }
+            *known = Some(origins);
         }
         let Some(known) = known.as_mut() else { return Ok(None) };
         let place = Place::new(of.partition.partition(), of.offset);

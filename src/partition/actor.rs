@@ -314,6 +314,7 @@ where
         if state.patience.has_waited() {
             state.turn.rested();
             state.tally.has_waited(state.patience.waiting());
+            self.ownership.wait_for_delivery(false);
         } else {
             state.tally.was_ready();
         }

@@ -105,7 +105,7 @@ where
         }));
         let ended = poll_fn(|cx| {
             let polled = {
-                let _entered = span.as_ref().map(tracing::Span::enter);
+                let _entered = span.as_ref().map(|span| span.enter());
                 attempt.as_mut().poll(cx)
             };
             match polled {
@@ -120,13 +120,7 @@ where
                 }
             }
         });
-        let ended = ended.await;
-        if waited.load(Ordering::Relaxed)
-            && let Some(ownership) = ownership
-        {
-            ownership.wait_for_delivery(false);
-        }
-        match ended {
+        match ended.await {
             Some(Ok(Ok(()))) => Delivered::Handled,
             Some(Ok(Err(Inspected::Failure(evidence)))) => Delivered::Failed(evidence),
             Some(Ok(Err(Inspected::Gone(reason)))) => Delivered::Gone(reason),

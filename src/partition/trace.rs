@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use tracing::Span;
 use tracing::field::{Empty, display};
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, Span};
 
 use super::context::Hooks;
 use crate::event::{Event, Events};
@@ -11,11 +12,16 @@ use crate::record::{Record, TraceContext};
 /// Told of each delivery's span, and of the context that came with the record.
 pub(crate) type SpanHook = Arc<dyn Fn(&Span, Option<&TraceContext>) + Send + Sync>;
 
-/// The span of a delivery, if anybody wants it; otherwise this costs a look at one word.
-///
-/// It is no child of whatever span is entered: its parent, if any, is in another process.
+/// The span of a delivery, if anybody wants it; otherwise this costs a look at one word. Boxed, since each delivery would carry
+/// the room for it through its future.
 #[inline]
-pub(super) fn span(user: (&Hooks, &Events), record: &Record, attempt: u32) -> Option<Span> {
+pub(super) fn span(user: (&Hooks, &Events), record: &Record, attempt: u32) -> Option<Box<Span>> {
+    if LevelFilter::current() < Level::DEBUG { None } else { make(user, record, attempt) }
+}
+
+/// It is no child of whatever span is entered: its parent, if any, is in another process.
+#[cold]
+fn make(user: (&Hooks, &Events), record: &Record, attempt: u32) -> Option<Box<Span>> {
     let span = tracing::debug_span!(
         target: "bezoar::delivery", parent: None, "delivery",
         topic = record.partition().topic(), partition = record.partition().partition(), offset = record.offset(),
@@ -25,11 +31,10 @@ pub(super) fn span(user: (&Hooks, &Events), record: &Record, attempt: u32) -> Op
         return None;
     }
     place(user, &span, record);
-    Some(span)
+    Some(Box::new(span))
 }
 
 /// Says where the span belongs: in its fields, and to the user's hook.
-#[cold]
 fn place((hooks, events): (&Hooks, &Events), span: &Span, record: &Record) {
     let context = TraceContext::of(record.headers());
     if let Some(context) = &context {

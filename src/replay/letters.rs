@@ -27,7 +27,8 @@ pub enum Selection {
 }
 
 impl DeadLetters {
-    /// The dead letters of `topics`, through `ports` (of their own: a reader reads each partition once at a time).
+    /// The dead letters of `topics`, through `ports` of their own: a source reads each partition once at a time, so that two calls
+    /// at once over the same ports, a [`follow`](Self::follow) among them, get in each other's way.
     pub fn new(ports: Ports, topics: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         Self { ports, topics: topics.into_iter().map(Into::into).collect() }
     }

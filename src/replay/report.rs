@@ -89,16 +89,18 @@ impl Progress {
     pub(super) fn log(&self) {
         let Self { at, id, target, outcome, warning, maybe_doubled } = self;
         let (dead_letter, target) = (at, target.as_deref());
-        if let Some(warning) = warning {
-            tracing::warn!(%dead_letter, id, target, "{warning}");
-        }
-        match outcome {
-            Outcome::Success(to) => {
+        match (outcome, warning) {
+            (Outcome::Success(to), Some(warning)) => {
+                tracing::warn!(%dead_letter, id, target, %to, maybe_doubled, "dead letter replayed, but {warning}");
+            }
+            (Outcome::Success(to), None) => {
                 tracing::info!(%dead_letter, id, target, %to, maybe_doubled, "dead letter replayed");
             }
-            Outcome::Failed(reason) => tracing::warn!(%dead_letter, id, target, "dead letter not replayed: {reason}"),
-            Outcome::Skipped(skip @ Skip::DryRun(_)) => tracing::info!(%dead_letter, id, target, "{skip}"),
-            Outcome::Skipped(skip) => tracing::debug!(%dead_letter, id, target, "dead letter left: {skip}"),
+            (Outcome::Failed(reason), _) => {
+                tracing::warn!(%dead_letter, id, target, "dead letter not replayed: {reason}")
+            }
+            (Outcome::Skipped(skip @ Skip::DryRun(_)), _) => tracing::info!(%dead_letter, id, target, "{skip}"),
+            (Outcome::Skipped(skip), _) => tracing::debug!(%dead_letter, id, target, "dead letter left: {skip}"),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! it.
 
 mod connection;
+mod documented;
 mod fixing;
 mod hostile;
 mod listing;

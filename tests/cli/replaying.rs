@@ -158,3 +158,43 @@ async fn what_is_to_be_done_must_be_said() {
     stage.run("dlq replay $ORDERS.dlq/0/0 --all --yes").await.fails(2, "places go with neither");
     stage.run("dlq replay $ORDERS.dlq/0/0 --in-flight 0 --yes").await.fails(2, "--in-flight");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ctrl_c_ends_a_replay_and_says_how_far_it_came() {
+    use std::process::Stdio;
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+
+    let stage = Stage::new().await;
+    stage.fill().await;
+    let args = [
+        "dlq",
+        "replay",
+        "--source",
+        &stage.orders,
+        "--all",
+        "--yes",
+        "--rate",
+        "1",
+        "--in-flight",
+        "1",
+        "--output",
+        "json",
+    ];
+    let mut replay = stage.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(replay.stdout.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    assert_eq!(first["outcome"], "success");
+    let id = replay.id().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let mut last = first;
+    while let Some(line) = lines.next_line().await.unwrap() {
+        last = serde_json::from_str(&line).unwrap();
+    }
+    assert_eq!((&last["kind"], &last["interrupted"]), (&json!("summary"), &json!(true)));
+    assert!(last["success"].as_u64().unwrap() < 5, "{last}");
+    let mut said = String::new();
+    replay.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
+    assert!(said.starts_with("interrupted: "), "{said}");
+    assert_eq!(replay.wait().await.unwrap().code(), Some(130));
+}

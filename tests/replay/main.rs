@@ -1,6 +1,7 @@
 //! Dead letters read, understood and replayed: on the embedded broker, or on a real one where `KAFKA_BOOTSTRAP` names it. Tests
 //! whose names begin with `embedded_` need what only the embedded broker offers and do nothing on a real one.
 
+mod events;
 mod fidelity;
 #[path = "../conformance/fixture.rs"]
 #[allow(dead_code)] // a part of it is used here
@@ -8,6 +9,7 @@ mod fixture;
 mod following;
 mod gaps;
 mod grouping;
+mod kill;
 mod listing;
 mod made;
 mod origins;

@@ -96,8 +96,7 @@ async fn headers_alone_are_not_believed() {
     let consumer = consumer(&stand, &told, &stand.source).start().await.unwrap();
     catch_up(&consumer).await;
     let at = |offset: i32| format!("{}/0/{offset}", stand.source);
-    let wanted =
-        (0..10).map(|offset| (at(offset), at(if (2..4).contains(&offset) { offset - 2 } else { offset })));
+    let wanted = (0..10).map(|offset| (at(offset), at(if (2..4).contains(&offset) { offset - 2 } else { offset })));
     assert_eq!(*told.lock().unwrap(), wanted.collect::<Vec<_>>());
     consumer.shutdown().await.unwrap();
 }
@@ -126,6 +125,14 @@ async fn replays_to_another_topic_are_believed_where_they_are_trusted() {
         assert_eq!(last(&told), (at.clone(), origin));
         consumer.shutdown().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_trusted_topic_must_have_a_name_that_a_topic_can_have() {
+    let stand = Stand::new(1).await;
+    let builder = consumer(&stand, &Told::default(), &stand.source).trusted_replays(["orders dlq"]);
+    let error = builder.start().await.err().unwrap().to_string();
+    assert!(error.contains("trusted_replays = \"orders dlq\""), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bezoar::broker::Ports;
-use bezoar::dead_letter::{DeadLetter, DeadLetterContext, DeadLetterFormat, Rung, fingerprint};
+use bezoar::dead_letter::{DeadLetterContext, DeadLetterFormat, Rung, fingerprint};
 use bezoar::policy::Category;
 use bezoar::record::{Header, ProducerRecord, Record, RecordId};
 use bezoar::replay::{DeadLetters, Entry, Filter, Outcome, Progress, ReplayOptions, ReplayReport, Selection, States};
@@ -146,7 +146,7 @@ pub(crate) fn letter(record: &Record, rung: Rung, format: &DeadLetterFormat) -> 
         consumer_version: None,
         replay_count,
     };
-    DeadLetter::new(record, context).encode(format, rung, "")
+    context.encode(record, format, rung, "")
 }
 
 /// The text of a header.

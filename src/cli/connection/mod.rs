@@ -58,6 +58,8 @@ impl ConnectionArgs {
             ));
         }
         let mut settings = ConnectionSettings::new(bootstrap);
+        // So long may a fetch stand that asked for less than is wanted now: people wait.
+        settings.fetch_max_wait = Duration::from_millis(100);
         settings.client_id = "bezoar-cli".to_owned();
         settings.security = self.security.over(file.security)?;
         settings.connect_timeout = settings.connect_timeout.min(self.request_timeout);

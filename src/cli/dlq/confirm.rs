@@ -25,7 +25,10 @@ pub(super) async fn ask(question: &str) -> Result<bool, CliError> {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map(|_| answer)
     });
-    let answer = or_interrupted(async { answer.await.map_err(CliError::failed) }).await?;
+    let answer = or_interrupted(async { answer.await.map_err(CliError::failed) }).await.inspect_err(|_| {
+        // The question's line has no end yet.
+        let _ = writeln!(io::stderr());
+    })?;
     let answer = answer.map_err(|error| CliError::failed(format!("the answer cannot be read ({error})")))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -84,7 +84,8 @@ fn table(groups: &[Group]) -> Table {
         Column::Whole("FINGERPRINT"),
         Column::Whole("EXAMPLE"),
         Column::Cut("ERROR"),
-    ]);
+    ])
+    .tall(3);
     let (now, length) = (now(), shortest(groups.iter().map(|group| group.fingerprint.as_str())));
     for group in groups {
         table.row([

@@ -28,8 +28,8 @@ pub(in crate::cli) struct Edited {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// JSON in one line, which is spread out for editing and made one line again.
-    CompactJson,
-    /// JSON with white space of its own.
+    JsonLine,
+    /// JSON in several lines.
     Json,
     Text,
 }
@@ -104,7 +104,7 @@ fn create(path: &PathBuf) -> io::Result<File> {
 fn form(text: &str) -> Form {
     match layout::check(text.as_bytes()) {
         Err(_) => Form::Text,
-        Ok(()) if layout::compact(text) == text => Form::CompactJson,
+        Ok(()) if !text.contains('\n') => Form::JsonLine,
         Ok(()) => Form::Json,
     }
 }
@@ -112,7 +112,7 @@ fn form(text: &str) -> Form {
 /// The file's content for a value.
 fn open(text: &str, form: Form) -> String {
     match form {
-        Form::CompactJson => layout::spread(text) + "\n",
+        Form::JsonLine => layout::spread(text) + "\n",
         Form::Json | Form::Text => text.to_owned(),
     }
 }
@@ -121,7 +121,9 @@ fn open(text: &str, form: Form) -> String {
 fn close(value: Option<&Bytes>, edited: &str, form: Form) -> Option<Bytes> {
     let before = value.map_or("", |value| std::str::from_utf8(value).unwrap_or_default());
     let after = match form {
-        Form::CompactJson => layout::compact(edited),
+        // White space alone is no change.
+        Form::JsonLine if layout::compact(edited) == layout::compact(before) => before.to_owned(),
+        Form::JsonLine => layout::compact(edited),
         // Editors end the last line.
         Form::Json | Form::Text if !before.ends_with('\n') => edited.strip_suffix('\n').unwrap_or(edited).to_owned(),
         Form::Json | Form::Text => edited.to_owned(),
@@ -144,7 +146,9 @@ mod tests {
     fn a_value_keeps_its_form() {
         let replace = |text: &str| text.replace('1', "2");
         assert_eq!(edited(r#"{"a":1,"b":1.0}"#, replace), r#"{"a":2,"b":2.0}"#);
-        assert_eq!(edited("{ \"a\": 1 }", |text| replace(text) + "\n"), "{ \"a\": 2 }");
+        assert_eq!(edited("{ \"a\": 1 }", replace), "{\"a\":2}");
+        assert_eq!(edited("{ \"a\": 1 }", |text| text.replace(' ', "")), "{ \"a\": 1 }");
+        assert_eq!(edited("{\n \"a\": 1 }", |text| replace(text) + "\n"), "{\n \"a\": 2 }");
         assert_eq!(edited("a 1\n", replace), "a 2\n");
         assert_eq!(edited("a 1", |text| replace(text) + "\n"), "a 2");
     }

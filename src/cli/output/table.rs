@@ -5,11 +5,12 @@ use super::escape;
 /// Narrower than this, a column whose values are cut says nothing.
 const NARROWEST: u16 = 12;
 
-/// A table for people: no borders, so that words can be picked out of it, one line per row where values may be cut.
+/// A table for people: no borders, so that words can be picked out of it.
 pub(in crate::cli) struct Table {
     grid: Grid,
     columns: Vec<Column>,
     rows: usize,
+    height: usize,
 }
 
 /// How a column is set.
@@ -36,14 +37,20 @@ impl Table {
         let mut grid = Grid::new();
         grid.load_preset(presets::NOTHING).set_truncation_indicator("…");
         grid.set_header(columns.iter().map(|column| column.title()));
-        Self { grid, columns: columns.to_vec(), rows: 0 }
+        Self { grid, columns: columns.to_vec(), rows: 0, height: 1 }
+    }
+
+    /// Gives rows up to so many lines before anything is cut. Default 1.
+    pub(in crate::cli) fn tall(mut self, lines: usize) -> Self {
+        self.height = lines;
+        self
     }
 
     /// Adds a row: one text per column, as records hold them.
     pub(in crate::cli) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let cells = cells.into_iter().map(|cell| Cell::new(escape::line(cell.as_ref())));
         let mut row = Row::from(cells.collect::<Vec<_>>());
-        row.max_height(1);
+        row.max_height(self.height);
         self.grid.add_row(row);
         self.rows += 1;
     }

@@ -222,6 +222,11 @@ impl Origins {
         self.marks.refresh().await
     }
 
+    /// Whether there is a topic for marks.
+    pub(crate) fn exist(&self) -> bool {
+        self.marks.marks_id.is_some()
+    }
+
     /// The mark of a letter, as far as is read.
     pub(crate) async fn mark(&mut self, place: Place) -> Result<Option<Mark>, ReplayError> {
         if let Some(mark) = self.marks.index.mark(place, None, &RunId::nobody()) {

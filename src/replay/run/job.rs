@@ -12,7 +12,7 @@ use crate::dead_letter::names;
 use crate::isolation::guard::guarded;
 use crate::record::{Header, ProducerRecord, RecordId, TopicPartition};
 use crate::replay::marks::{Lineage, Mark, Outcome as Marked};
-use crate::replay::reader::strip;
+use crate::replay::reader::{is_failure_header, strip};
 use crate::replay::{Convention, Entry, Fixed, ReplayError, ReplayOptions, Skip};
 
 /// A letter that is to be sent.
@@ -188,12 +188,12 @@ async fn content(
             }
         }
     }
-    Ok(Content {
-        key: letter.key.clone(),
-        value: letter.value.clone(),
-        headers: letter.headers.clone(),
-        timestamp: letter.origin.timestamp,
-    })
+    let mut headers = letter.headers.clone();
+    // Other frameworks add to what is there, so that attempts at retries may be counted beside the dead letter's own headers.
+    if !matches!(letter.convention, Convention::Bezoar | Convention::Envelope) {
+        headers.retain(|header| !is_failure_header(&header.name));
+    }
+    Ok(Content { key: letter.key.clone(), value: letter.value.clone(), headers, timestamp: letter.origin.timestamp })
 }
 
 fn fix(options: &ReplayOptions, entry: &Entry, content: Fixed) -> Result<Fixed, String> {

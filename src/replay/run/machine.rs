@@ -110,7 +110,7 @@ impl<L: Ord + Clone> Machine<L> {
     /// How many letters may be under way: no more than are sent in a second, since they are claimed for so long.
     fn limit(&self) -> usize {
         let per_second = self.settings.interval.map(|interval| 1.0 / interval.as_secs_f64());
-        self.settings.in_flight.min(per_second.map_or(usize::MAX, |rate| rate.ceil() as usize)).max(1)
+        self.settings.in_flight.min(per_second.map_or(usize::MAX, |rate| rate.round() as usize)).max(1)
     }
 
     /// Whether it takes another letter.

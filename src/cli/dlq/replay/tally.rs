@@ -78,7 +78,9 @@ fn kind(skip: &Skip) -> String {
     match skip {
         Skip::DryRun(_) => "dry run".to_owned(),
         Skip::Resolved(_) => "resolved already (--again replays them)".to_owned(),
-        Skip::Claimed(_) => "being replayed by another run".to_owned(),
+        Skip::Claimed(_) => {
+            "claimed by another run: should that have died, run the command again in half a minute".to_owned()
+        }
         Skip::Parked(_) => "parked: replayed as often as is allowed (--max-replays)".to_owned(),
         Skip::NotAllowed(target) => format!("their target {target} is not allowed (--allow-target {target})"),
         Skip::NoSource => "their source is not known (--to, --allow-target)".to_owned(),
