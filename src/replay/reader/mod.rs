@@ -43,6 +43,13 @@ pub(crate) fn is_known(name: &[u8]) -> bool {
     scan::layouts_of(name) != 0
 }
 
+/// Whether a header of this name tells of a failure, an attempt or a replay, whoever writes it. Names that anybody may use for
+/// something else (`error`, `source`, `original_offset`, …) are none of them.
+pub(crate) fn is_failure_header(name: &[u8]) -> bool {
+    let layouts = scan::layouts_of(name);
+    LAYOUTS.iter().enumerate().any(|(place, layout)| layout.distinct && layouts & 1 << place != 0)
+}
+
 /// The headers without those of `convention`, and without what earlier replays added.
 pub(crate) fn strip(headers: Vec<Header>, convention: Convention) -> Vec<Header> {
     let strips = |layouts: scan::Layouts| {
