@@ -2,7 +2,7 @@
 
 use bezoar::dead_letter::{DeadLetterFormat, Profile, Rung};
 use bezoar::record::{Header, ProducerRecord};
-use bezoar::replay::{Filter, Outcome, ReplayTimestamp, Selection};
+use bezoar::replay::{Outcome, ReplayTimestamp, Selection};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -25,11 +25,7 @@ fn record() -> impl Strategy<Value = ProducerRecord> {
 }
 
 fn formats() -> Vec<DeadLetterFormat> {
-    let with = |profile| {
-        let mut format = DeadLetterFormat::default();
-        format.profiles = vec![profile];
-        format
-    };
+    let with = |profile| DeadLetterFormat { profiles: vec![profile], ..DeadLetterFormat::default() };
     vec![DeadLetterFormat::default(), with(Profile::Plain), with(Profile::Envelope)]
 }
 
@@ -137,6 +133,25 @@ async fn what_cannot_be_had_whole_is_not_sent() {
 }
 
 #[tokio::test]
+async fn what_frameworks_note_of_failures_is_taken_off() {
+    let stand = Stand::new(1).await;
+    let be = |number: i32| number.to_be_bytes().to_vec();
+    let spring = ProducerRecord::to("")
+        .value("1")
+        .header("trace", "1")
+        .header("retry_topic-attempts", be(3))
+        .header("kafka_dlt-original-topic", stand.source.clone())
+        .header("kafka_dlt-original-partition", be(0))
+        .header("kafka_dlt-original-offset", 5i64.to_be_bytes().to_vec())
+        .header("kafka_dlt-exception-message", "boom");
+    stand.fixture.produce(&partition(&stand.dead, 0), vec![spring]).await;
+    let (report, told) = stand.replay(&options(|_| {})).await;
+    assert_eq!(report.success, 1, "{told:?}");
+    let sent = stand.replayed(&stand.source, 0).await.remove(0);
+    assert_eq!(without_lineage(&sent.headers), [Header::new("trace", "1")]);
+}
+
+#[tokio::test]
 async fn the_source_of_another_time_is_not_asked_for_the_original() {
     let stand = Stand::new(1).await;
     let Some(broker) = &stand.fixture.embedded else { return };
@@ -178,5 +193,4 @@ async fn the_timestamp_is_the_original_one_unless_it_would_not_be_kept() {
         let sent = stand.replayed(topic, 0).await;
         assert!(sent[0].timestamp > 1_500_000_000_000, "{topic}: {}", sent[0].timestamp);
     }
-    let _ = Filter::new();
 }
