@@ -19,6 +19,7 @@ pub struct DeadLetters {
 /// Which dead letters a command is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // there is one per command, and it is handed over by reference
 pub enum Selection {
     /// These, by their own places; the topic id is not looked at where it is `None`. Resolved ones too.
     These(Vec<RecordId>),
