@@ -56,6 +56,7 @@ async fn what_became_of_dead_letters_is_told_and_asked_for() {
     letters.discard(&Selection::Matching(Filter::new().category(Category::Validation)), "known").await.unwrap();
     let mut options = ReplayOptions::default();
     options.target = Some(target.as_str().into());
+    options.allowed_targets = vec![target.as_str().into()];
     let selection = Selection::Matching(Filter::new().source_offsets(2..3));
     let report = letters.replay(&selection, &options, |_| {}).await.unwrap();
     assert_eq!(report.success, 1, "{report:?}");
