@@ -100,8 +100,7 @@ const KNOWN: [&str; 64] = [
     "x-original-topic",
 ];
 
-const PROFILES: [Profile; 5] =
-    [Profile::Kip1191, Profile::Spring, Profile::Connect, Profile::Plain, Profile::Envelope];
+const PROFILES: [Profile; 5] = [Profile::Kip1191, Profile::Spring, Profile::Connect, Profile::Plain, Profile::Envelope];
 
 impl Name {
     fn into_bytes(self) -> Vec<u8> {

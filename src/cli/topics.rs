@@ -43,7 +43,8 @@ pub(super) async fn run(args: &TopicsArgs, connection: &ConnectionArgs, out: &mu
     let mut names = ports.admin.list_topics().await?;
     names.retain(|name| args.wants(name));
     if names.is_empty() {
-        return Err(CliError::nothing("no topic fits"));
+        let all = args.patterns.is_empty() && !args.dead_letters;
+        return Err(CliError::nothing(if all { "there is no topic" } else { "no topic fits" }));
     }
     // One that is deleted meanwhile is none.
     let topics: Vec<TopicMetadata> = ports.admin.topics(names).await?.into_iter().flatten().collect();

@@ -113,8 +113,11 @@ impl Envelope {
     }
 }
 
-/// Key, value and headers of the original by the envelope's member `original_bytes`.
-pub(crate) fn read_exact(json: &[u8]) -> Result<(Option<Bytes>, Option<Bytes>, Vec<Header>), String> {
+/// Key, value and headers of a record.
+pub(crate) type Parts = (Option<Bytes>, Option<Bytes>, Vec<Header>);
+
+/// Those of the original by the envelope's member `original_bytes`.
+pub(crate) fn read_exact(json: &[u8]) -> Result<Parts, String> {
     let decode = |text: String| match BASE64.decode(text) {
         Ok(bytes) => Ok(Bytes::from(bytes)),
         Err(error) => Err(error.to_string()),

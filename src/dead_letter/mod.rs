@@ -49,6 +49,7 @@ mod profiles;
 mod redaction;
 #[cfg(test)]
 mod round_trip_tests;
+mod run;
 mod rung;
 mod send;
 #[cfg(test)]
@@ -60,7 +61,7 @@ mod values;
 
 pub(crate) use actor::DeadLetterActor;
 pub use context::{DeadLetterContext, short_id};
-pub(crate) use envelope::read_exact;
+pub(crate) use envelope::{Parts, read_exact};
 pub(crate) use fingerprint::Fingerprints;
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};

@@ -5,7 +5,6 @@ use super::names::{self, Metric};
 use crate::policy::Category;
 
 /// Sets how many dead letters of a topic are not resolved: those of one category, or with `None` all of the topic.
-#[allow(dead_code)] // for the monitor, which looks at dead-letter topics
 pub(crate) fn depth(topic: &str, category: Option<Category>, letters: u64) {
     let category = category.map_or(names::ALL_CATEGORIES, Category::as_str);
     let labels = vec![Label::new(names::TOPIC, topic.to_owned()), Label::new(names::CATEGORY, category)];
@@ -13,7 +12,6 @@ pub(crate) fn depth(topic: &str, category: Option<Category>, letters: u64) {
 }
 
 /// Sets how old the oldest dead letter of a topic is that is not resolved, in seconds; 0 where there is none.
-#[allow(dead_code)] // for the monitor, which looks at dead-letter topics
 pub(crate) fn oldest_age(topic: &str, seconds: f64) {
     set(&names::OLDEST_AGE, vec![Label::new(names::TOPIC, topic.to_owned())], seconds);
 }

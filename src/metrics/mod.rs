@@ -16,7 +16,6 @@ pub mod names;
 mod topic;
 
 pub use counts::{CategoryCounts, Counts, TopicCounts};
-#[allow(unused_imports)] // for the monitor, which looks at dead-letter topics
 pub(crate) use depth::{depth, oldest_age};
 pub(crate) use gauges::run as keep_gauges;
 pub(crate) use meter::Meter;

@@ -10,6 +10,7 @@ mod position;
 mod produced;
 mod span;
 mod trace;
+mod trace_state;
 pub(crate) mod varint;
 
 pub use batch::{Record, RecordBatch};

@@ -19,6 +19,7 @@ pub struct DeadLetters {
 /// Which dead letters a command is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // there is one per command, and it is handed over by reference
 pub enum Selection {
     /// These, by their own places; the topic id is not looked at where it is `None`. Resolved ones too.
     These(Vec<RecordId>),
@@ -27,7 +28,8 @@ pub enum Selection {
 }
 
 impl DeadLetters {
-    /// The dead letters of `topics`, through `ports` (of their own: a reader reads each partition once at a time).
+    /// The dead letters of `topics`, through `ports` of their own: a source reads each partition once at a time, so that two calls
+    /// at once over the same ports, a [`follow`](Self::follow) among them, get in each other's way.
     pub fn new(ports: Ports, topics: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         Self { ports, topics: topics.into_iter().map(Into::into).collect() }
     }

@@ -262,7 +262,7 @@ async fn show_warns_of_what_should_not_be_replayed_unseen() {
         (0, "--allow-target payments"),
         (1, "looks like a retry or dead-letter topic itself"),
         (2, "where it came from is not known"),
-        (3, "where it came from is not known"),
+        (3, "the original value was no JSON, and only a text made of it is here"),
     ] {
         let ran = stage.run(&format!("dlq show {topic}/0/{offset}")).await;
         let warning = ran.ends(0).lines().find(|line| line.starts_with("Warning")).map(str::to_owned);

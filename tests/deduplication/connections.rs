@@ -34,14 +34,14 @@ impl Server {
     async fn tables(&self) -> Books {
         let database = Database::at(&self.url, &self.schema).unwrap();
         database.create().await.unwrap();
-        Books::Postgres(database)
+        Books::from(database)
     }
 
     /// The same tables, as seen through `address`.
     fn through(&self, address: SocketAddr) -> Books {
         let (head, tail) = self.url.split_once('@').unwrap();
         let rest = tail.find('/').map_or("", |at| &tail[at..]);
-        Books::Postgres(Database::at(&format!("{head}@{address}{rest}"), &self.schema).unwrap())
+        Books::from(Database::at(&format!("{head}@{address}{rest}"), &self.schema).unwrap())
     }
 }
 
@@ -126,7 +126,7 @@ async fn a_commit_that_hangs_is_given_up_and_not_made_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_was_ended_is_made_anew() {
     let Some(database) = ledgers::postgres().await else { return };
-    let books = Books::Postgres(database.clone());
+    let books = Books::from(database.clone());
     let (shop, noted) = (Shop::open(1).await, Noted::default());
     shop.order(&["1"]).await;
     let consumer = shop.pay(shop.consumer(), &books, KeyBy::Origin, noted.all()).await;

@@ -36,7 +36,7 @@ async fn a_process_killed_at_random_points_pays_once() {
 async fn pay(url: &str, setting: &str) {
     let parts: Vec<&str> = setting.split('|').collect();
     let [bootstrap, topic, group, schema] = parts[..] else { panic!("{setting}") };
-    let books = Books::Postgres(Database::at(url, schema).unwrap());
+    let books = Books::from(Database::at(url, schema).unwrap());
     let consumer = Consumer::builder(group)
         .bootstrap(bootstrap)
         .assignment(Assignment::Manual)
@@ -65,7 +65,7 @@ async fn kill_and_check(url: &str) {
     let schema = ledgers::schema();
     let database = Database::at(url, &schema).unwrap();
     database.create().await.unwrap();
-    let books = Books::Postgres(database);
+    let books = Books::from(database);
     let mut orders: Vec<String> = (0..ORDERS).map(|order| format!("{order:03}")).collect();
     for (partition, half) in (0..).zip(orders.chunks(ORDERS / PARTITIONS as usize)) {
         let records = half.iter().map(|id| ProducerRecord::to(shop.orders.as_str()).value(shop::order(id)));

@@ -15,14 +15,14 @@ use crate::payments::{Ledger, Order, Paid};
 #[derive(Clone)]
 pub(crate) enum Books {
     Memory(Memory),
-    Postgres(Database),
+    Postgres(Box<Database>),
 }
 
 impl Books {
     /// One of each kind that there is.
     pub(crate) async fn of_each_kind() -> Vec<Self> {
         let mut books = vec![Self::Memory(Memory::default())];
-        books.extend(postgres().await.map(Self::Postgres));
+        books.extend(postgres().await.map(Self::from));
         books
     }
 
@@ -30,7 +30,8 @@ impl Books {
         Ok(match self {
             Self::Memory(memory) => AnyLedger::Memory(memory.clone()),
             Self::Postgres(database) => {
-                AnyLedger::Postgres(Postgres::connect(database.clone(), context.runtime()).await?)
+                let ledger = Postgres::connect((**database).clone(), context.runtime()).await?;
+                AnyLedger::Postgres(Box::new(ledger))
             }
         })
     }
@@ -50,6 +51,12 @@ impl Books {
         if let Self::Postgres(database) = self {
             database.remove().await.unwrap();
         }
+    }
+}
+
+impl From<Database> for Books {
+    fn from(database: Database) -> Self {
+        Self::Postgres(Box::new(database))
     }
 }
 
@@ -104,7 +111,7 @@ impl Ledger for Memory {
 /// A ledger of either kind.
 pub(crate) enum AnyLedger {
     Memory(Memory),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Ledger for AnyLedger {

@@ -124,7 +124,7 @@ async fn an_order_that_the_database_refuses_is_dead_lettered_at_once_and_leaves_
     let (shop, noted) = (Shop::open(1).await, Noted::default());
     let free = bezoar::record::ProducerRecord::to(shop.orders.as_str()).value(r#"{"id": "1", "cents": 0}"#);
     shop.send(0, vec![free]).await;
-    let consumer = shop.pay(shop.consumer(), &Books::Postgres(database.clone()), KeyBy::Order, noted.all()).await;
+    let consumer = shop.pay(shop.consumer(), &Books::from(database.clone()), KeyBy::Order, noted.all()).await;
     soon("the order is settled", consumer.caught_up()).await;
     consumer.shutdown().await.unwrap();
     let letters = shop.read(&shop.dead_letters()).await;

@@ -5,7 +5,9 @@ use serde::de::IgnoredAny;
 
 /// Whether it is one JSON text. The error says where it ends to be one.
 pub(in crate::cli) fn check(text: &[u8]) -> Result<(), String> {
-    serde_json::from_slice::<IgnoredAny>(text).map(drop).map_err(|error| error.to_string())
+    // First as text: what is ignored is not looked at so closely.
+    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+    serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|error| error.to_string())
 }
 
 /// The JSON text spread over lines, indented by two spaces, without a line break at its end. Text that is no JSON comes out

@@ -5,7 +5,7 @@ use super::json;
 use super::layout::Field;
 use super::scan::is_lineage;
 use super::value::Value;
-use crate::dead_letter::{Rung, names, read_exact};
+use crate::dead_letter::{Parts, Rung, names, read_exact};
 use crate::record::Header;
 use crate::replay::{Convention, Fidelity};
 
@@ -16,8 +16,6 @@ pub(super) struct Content {
     pub(super) headers: Vec<Header>,
     pub(super) fidelity: Fidelity,
 }
-
-type Parts = (Option<Bytes>, Option<Bytes>, Vec<Header>);
 
 impl Content {
     /// `parts` are those of the dead letter's record, headers without those that its convention added.

@@ -30,16 +30,16 @@ struct Slot<'a> {
 /// A set of layouts, a bit each.
 pub(super) type Layouts = u32;
 
-/// By length: the names, and of which layout they are. A name that several know is there as often.
-static NAMES: LazyLock<Vec<Vec<(&'static [u8], usize, &'static Name)>>> = LazyLock::new(|| {
-    let mut names = Vec::new();
+/// By length: the layouts' places and their names. A name that several know is there as often.
+static NAMES: LazyLock<Vec<Vec<(usize, &'static Name)>>> = LazyLock::new(|| {
+    let mut names: Vec<Vec<_>> = Vec::new();
     for (place, layout) in LAYOUTS.iter().enumerate() {
         for name in layout.names {
-            let bytes = name.name.as_bytes();
-            if names.len() <= bytes.len() {
-                names.resize_with(bytes.len() + 1, Vec::new);
+            let length = name.name.len();
+            if names.len() <= length {
+                names.resize_with(length + 1, Vec::new);
             }
-            names[bytes.len()].push((bytes, place, name));
+            names[length].push((place, name));
         }
     }
     names
@@ -57,7 +57,7 @@ pub(super) fn is_lineage(name: &[u8]) -> bool {
 
 fn known(name: &[u8]) -> impl Iterator<Item = (usize, &'static Name)> {
     let names = NAMES.get(name.len()).map_or(&[][..], Vec::as_slice);
-    names.iter().filter(move |(known, ..)| *known == name).map(|(_, place, name)| (*place, *name))
+    names.iter().filter(move |(_, known)| known.name.as_bytes() == name).copied()
 }
 
 impl<'a> Scan<'a> {
