@@ -1,19 +1,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::alert::Alert;
 use super::clock::Clock;
 use super::gauges::Gauges;
 use super::holds::Hold;
 use super::message::{MonitorMessage, Seen, Surveyor};
-use super::outbox::{FLUSH, Outbox};
+use super::outbox::Outbox;
 use super::plan::Plan;
 use super::settings::MonitorSettings;
 use super::state::{Signature, State};
@@ -216,10 +214,8 @@ impl MonitorActor {
         let alerts = state.state.flush(state.clock.now());
         state.send(alerts);
         let outboxes = std::mem::take(&mut state.outboxes);
-        let deadline = Instant::now() + FLUSH;
-        outboxes.iter().for_each(|outbox| outbox.close(deadline));
         tokio::spawn(async move {
-            join_all(outboxes.iter().map(Outbox::ended)).await;
+            Outbox::close_all(outboxes).await;
             // Nobody waits any more: no error.
             let _ = reply.send(());
         });
