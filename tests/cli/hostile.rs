@@ -57,3 +57,9 @@ async fn what_a_person_types_is_not_played_back_either() {
         assert!(is_harmless(&ran.stderr), "{args:?}: {:?}", ran.stderr);
     }
 }
+
+#[tokio::test]
+async fn a_time_beyond_the_clocks_end_is_no_panic() {
+    let stage = Stage::new().await;
+    stage.run("topics --request-timeout 584000000000years").await.ends(0);
+}
