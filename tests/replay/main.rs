@@ -1,6 +1,7 @@
 //! Dead letters read, understood and replayed: on the embedded broker, or on a real one where `KAFKA_BOOTSTRAP` names it. Tests
 //! whose names begin with `embedded_` need what only the embedded broker offers and do nothing on a real one.
 
+mod deputies;
 mod events;
 mod fidelity;
 #[path = "../conformance/fixture.rs"]

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::ledger::{At, Ledger};
 use super::original::{self, Need};
-use super::target::{choose, warning};
+use super::target::{choose, may_fetch, warning};
 use super::targets::{self, Targets};
 use crate::broker::Ports;
 use crate::dead_letter::names;
@@ -84,7 +84,8 @@ pub(super) async fn prepare(
         Err(reason) => return Ok(Decision::Fail(reason, told)),
     };
     let mut warning = warning(&target);
-    let content = match content(ports, &entry, &reading, &mut warning).await {
+    let may_read = |source: &str| may_fetch(&name, source, &reading, options);
+    let content = match content(ports, &entry, may_read, &mut warning).await {
         Ok(content) => content,
         Err(reason) => return Ok(Decision::Fail(reason, told)),
     };
@@ -163,13 +164,13 @@ impl Content {
 async fn content(
     ports: &Ports,
     entry: &Entry,
-    reading: &[Arc<str>],
+    may_read: impl Fn(&str) -> bool,
     warning: &mut Option<String>,
 ) -> Result<Content, String> {
     let letter = &entry.letter;
     let need = original::need(letter);
     if need != Need::Nothing {
-        match original::fetch(ports, letter, reading).await {
+        match original::fetch(ports, letter, may_read).await {
             Ok(record) => {
                 return Ok(Content {
                     key: record.key_bytes(),
