@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::ledger::{At, Ledger};
@@ -11,7 +12,7 @@ use crate::broker::Ports;
 use crate::dead_letter::names;
 use crate::isolation::guard::guarded;
 use crate::record::{Header, ProducerRecord, RecordId, TopicPartition};
-use crate::replay::marks::{Lineage, Mark, Outcome as Marked};
+use crate::replay::marks::{Known, Lineage, Mark, Outcome as Marked};
 use crate::replay::reader::{is_failure_header, strip};
 use crate::replay::{Convention, Entry, Fixed, ReplayError, ReplayOptions, Skip};
 
@@ -28,8 +29,10 @@ pub(super) struct Job {
     pub(super) in_doubt: bool,
     /// The mark before the claim.
     pub(super) before: Option<Mark>,
-    /// Whether its claim was written once.
-    pub(super) is_claimed: bool,
+    /// What was known of it when the record was made.
+    pub(super) known: Known,
+    /// When its claim was last written.
+    pub(super) claimed: Option<Instant>,
     /// Whether another run has it, or has resolved it.
     pub(super) is_lost: bool,
     /// What came of sending it.
@@ -114,8 +117,8 @@ pub(super) async fn prepare(
         target: to,
         origin,
         count: count + 1,
-        also_at: known.also_at,
-        maybe_at: known.maybe_at,
+        also_at: known.also_at.clone(),
+        maybe_at: known.maybe_at.clone(),
     };
     let mut headers = strip(fixed.headers, Convention::Unrecognized);
     headers.extend([
@@ -140,7 +143,8 @@ pub(super) async fn prepare(
         warning,
         in_doubt,
         before,
-        is_claimed: false,
+        known,
+        claimed: None,
         is_lost: false,
         outcome: None,
     })))
