@@ -22,6 +22,8 @@
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
 //! | decide what follows | [`policy`] |
 //! | read a dead letter | [`replay::DeadLetter::from_record`] |
+//! | list, group, fix and replay dead letters | [`replay::DeadLetters`], the command `bezoar` |
+//! | have effects that happen once | [`Delivery::id`], [`Delivery::origin`], the repository's `docs/deduplication.md` |
 //! | see what happens | [`Event`], [`EventStream`] |
 //! | count and measure | [`ConsumerHandle::counts`], [`metrics`], `web` |
 //! | carry traces on | [`Delivery::trace_context`], [`ConsumerBuilder::on_delivery_span`](consumer::ConsumerBuilder::on_delivery_span) |
@@ -36,7 +38,8 @@
 //! | `rskafka` | yes | [`broker::Plane::Rskafka`]: reading and producing through the rskafka client |
 //! | `tls` | no | TLS, by rustls with cryptography in pure Rust |
 //! | `embedded` | no | `embedded::Broker`, an in-process Kafka server |
-//! | `web` | no | `web::serve`: an endpoint for Prometheus and health checks |
+//! | `web` | no | `web::serve`: an endpoint for Prometheus and health checks; webhooks for alerts |
+//! | `cli` | no | the command `bezoar`; `embedded`, `tls` and `web` |
 //! | `testing` | no | `testing::Harness`, and `embedded` |
 //! | `async-trait` | no | ractor's other form of its traits, where another crate switches it on |
 

@@ -151,7 +151,7 @@ proptest! {
         prop_assert!(groups.len() <= limit);
         let example = |entry: &Entry| {
             let same = |it: &&Record| it.id() == entry.at;
-            letters.iter().find(same).map_or(usize::MAX, |record| cost(record))
+            letters.iter().find(same).map_or(usize::MAX, cost)
         };
         let used: usize = groups.iter().map(|group| group.fingerprint.len() + example(&group.example)).sum();
         prop_assert!(used <= bytes, "{} of {}", used, bytes);

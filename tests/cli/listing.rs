@@ -68,6 +68,15 @@ async fn a_limit_is_said_and_all_are_counted() {
     let ran = stage.run("dlq list --source $ORDERS --limit 2").await;
     assert_eq!(ran.ends(0).lines().count(), 3);
     assert_eq!(ran.stderr, "5 dead letters fit; 2 listed, --limit lists more\n");
+
+    let places = |entries: Vec<serde_json::Value>| entries.iter().map(|it| it["place"].to_string()).collect::<Vec<_>>();
+    let newest = stage.json("dlq list $ORDERS.dlq.validation --newest").await;
+    let mut oldest = stage.json("dlq list $ORDERS.dlq.validation").await;
+    oldest.reverse();
+    assert_eq!(places(newest), places(oldest));
+    let ran = stage.run("dlq list --source $ORDERS --newest --limit 2").await;
+    assert_eq!(ran.ends(0).lines().count(), 3);
+    assert_eq!(ran.stderr, "the newest 2 listed, --limit lists more\n");
 }
 
 #[tokio::test]

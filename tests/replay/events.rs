@@ -42,7 +42,8 @@ impl Log {
 async fn each_replay_dry_run_failure_and_discard_is_one_event() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    // For all threads: what other tests log names other letters.
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     let stand = Stand::new(1).await;
     stand.fail_values(0, 0..3).await;
     let (place, id) = (stand.at(0, 0).to_string(), short_id(&stand.source, 0, 0));

@@ -12,11 +12,12 @@ use crate::replay::{DeadLetters, Entry, Listing, Origin, State};
 /// `bezoar dlq list`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Topics come one after another, the oldest dead letters of each first. Those that are replayed or discarded are left out, \
+Topics come one after another, the oldest dead letters of each first; with --newest all topics together, the newest first. Those that are replayed or discarded are left out, \
 unless --state asks for them.
 
 Examples:
   bezoar dlq list --source orders
+  bezoar dlq list --source orders --newest --limit 10
   bezoar dlq list orders.dlq.poison --since 2h --limit 20
   bezoar dlq list 'orders.dlq*' --category validation --text 'missing field'
   bezoar dlq list --source orders --output json | jq -r .place")]
@@ -28,6 +29,10 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = Listing::LIMIT)]
     limit: usize,
 
+    /// The newest first, over all topics; only as many are read as it takes, and not all that fit are counted
+    #[arg(long)]
+    newest: bool,
+
     #[command(flatten)]
     filter: FilterArgs,
 }
@@ -35,7 +40,11 @@ pub(in crate::cli) struct ListArgs {
 pub(super) async fn run(args: &ListArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
     let ports = connection.ports().await?;
     let topics = args.topics.resolve(&*ports.admin).await?;
-    let listing = DeadLetters::new(ports, topics).list(&args.filter.filter(), args.limit).await?;
+    let (letters, filter) = (DeadLetters::new(ports, topics), args.filter.filter());
+    let listing = match args.newest {
+        true => letters.newest(&filter, args.limit).await?,
+        false => letters.list(&filter, args.limit).await?,
+    };
     note_unreadable(listing.unreadable);
     if listing.matched == 0 {
         return Err(CliError::nothing("no dead letter fits"));
@@ -48,13 +57,22 @@ pub(super) async fn run(args: &ListArgs, connection: &ConnectionArgs, out: &mut 
         out.table(table(&listing.entries))?;
     }
     out.flush()?;
+    note(&told(&listing));
+    Ok(Exit::Done)
+}
+
+/// How many there are, as far as that is known.
+fn told(listing: &Listing) -> String {
+    let listed = thousands(listing.entries.len() as u64);
+    if !listing.is_whole {
+        return format!("the newest {listed} listed, --limit lists more");
+    }
     let fit = if listing.matched == 1 { "fits" } else { "fit" };
     let mut text = format!("{} {fit}", count(listing.matched, "dead letter"));
     if listing.has_more() {
-        text.push_str(&format!("; {} listed, --limit lists more", thousands(listing.entries.len() as u64)));
+        text.push_str(&format!("; {listed} listed, --limit lists more"));
     }
-    note(&text);
-    Ok(Exit::Done)
+    text
 }
 
 fn table(entries: &[Entry]) -> Table {
