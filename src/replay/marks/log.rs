@@ -117,8 +117,10 @@ impl Marks {
                 self.take(&record);
             }
         }
-        // Where the last ones are compacted away or of an aborted transaction.
-        self.position = self.position.max(end);
+        // Where the last ones are compacted away or of an aborted transaction. What is not decided is read when it is.
+        if !reader.has_left() {
+            self.position = self.position.max(end);
+        }
         if self.unreadable > before {
             tracing::warn!(
                 topic = self.partition.topic(),
