@@ -18,6 +18,7 @@ mod replaying;
 mod runs;
 mod showing;
 mod stand;
+mod stopping;
 #[path = "../conformance/transactional.rs"]
 #[allow(dead_code)] // a part of it is used here
 mod transactional;
