@@ -84,6 +84,8 @@ impl Marks {
         let anew = (self.topic_id != before.0 && self.purpose != Purpose::Origins)
             || before.1.is_some_and(|id| Some(id) != self.marks_id);
         if anew {
+            // Until that is done it stays what it was: else a failure would leave old marks under new ids for good.
+            (self.topic_id, self.marks_id) = before;
             *self = Self::read_for(&self.ports, &self.dead_letters, self.purpose).await?;
             return Ok(());
         }
@@ -95,8 +97,9 @@ impl Marks {
         let names = vec![self.dead_letters.to_string(), self.partition.topic().to_owned()];
         let mut found = self.ports.admin.topics(names).await?.into_iter();
         let (dead_letters, marks) = (found.next().flatten(), found.next().flatten());
-        self.marks_id = marks.map(|marks| marks.id);
+        let marks_id = marks.map(|marks| marks.id);
         if self.purpose == Purpose::Origins {
+            self.marks_id = marks_id;
             return Ok(());
         }
         let Some(dead_letters) = dead_letters else {
@@ -105,7 +108,8 @@ impl Marks {
         let partition = |number| TopicPartition::new(Arc::clone(&self.dead_letters), number);
         let starts = (0..dead_letters.partitions).map(|number| (partition(number), OffsetSpec::Earliest)).collect();
         self.starts = self.ports.admin.offsets(starts).await?;
-        self.topic_id = dead_letters.id;
+        // Together, and after all that can fail: by them it is seen that a topic was made anew.
+        (self.topic_id, self.marks_id) = (dead_letters.id, marks_id);
         Ok(())
     }
 
@@ -117,8 +121,10 @@ impl Marks {
                 self.take(&record);
             }
         }
-        // Where the last ones are compacted away or of an aborted transaction.
-        self.position = self.position.max(end);
+        // Where the last ones are compacted away or of an aborted transaction. What is not decided is read when it is.
+        if !reader.has_left() {
+            self.position = self.position.max(end);
+        }
         if self.unreadable > before {
             tracing::warn!(
                 topic = self.partition.topic(),
@@ -148,7 +154,7 @@ impl Marks {
     /// Takes the next record of the marks topic; `None` where it says nothing of a letter that is there.
     pub(crate) fn take(&mut self, record: &Record) -> Option<Applied> {
         self.position = record.offset() + 1;
-        let place = record.key().and_then(|key| Place::of_key(key, &self.dead_letters));
+        let place = self.place_of(record);
         let mark = record.value().map(Mark::from_json);
         let (Some(place), Some(Some(_)) | None) = (place, &mark) else {
             self.unreadable += 1;
@@ -173,6 +179,11 @@ impl Marks {
         }
         let run = Some(mark.run.id);
         Some(Applied { place, run, effect: self.index.apply(place, mark, record.timestamp()) })
+    }
+
+    /// The letter that a record of the marks topic is about.
+    pub(crate) fn place_of(&self, record: &Record) -> Option<Place> {
+        record.key().and_then(|key| Place::of_key(key, &self.dead_letters))
     }
 
     /// The dead-letter topic.
@@ -250,7 +261,7 @@ impl Origins {
         if let Some((mut reader, _)) = self.marks.reader(0).await? {
             while let Some(piece) = reader.next().await {
                 for record in piece?.iter() {
-                    let found = record.key().and_then(|key| Place::of_key(key, &self.marks.dead_letters));
+                    let found = self.marks.place_of(&record);
                     let found = found.filter(|it| it.partition == place.partition && range.contains(&it.offset));
                     let mark = record.value().and_then(Mark::from_json);
                     if let (Some(found), Some(mark)) = (found, mark) {
