@@ -122,3 +122,31 @@ async fn a_run_with_a_rate_claims_no_more_than_a_second_lets_through() {
     let claimed = claimed(&stand.all().await);
     assert!((1..=3).contains(&claimed), "{claimed}");
 }
+
+#[tokio::test]
+async fn what_was_in_doubt_stays_in_doubt_and_need_not_be_waited_for_again() {
+    let stand = Stand::new(1).await;
+    stand.fail_values(0, 0..60).await;
+    let enough = Notify::new();
+    let letters = stand.letters().await;
+    let lease = Duration::from_secs(1);
+    let (selection, cut) = (all(), ReplayOptions::new().in_flight(10).claim_lease(lease).rate(10));
+    let run = letters.replay(&selection, &cut, |_| enough.notify_one());
+    tokio::select! {
+        biased;
+        () = enough.notified() => {}
+        report = run => panic!("it should have been dropped: {report:?}"),
+    }
+    let left: Vec<_> = stand.all().await.into_iter().filter(|it| matches!(it.state, State::Claimed { .. })).collect();
+    assert!(!left.is_empty());
+    tokio::time::sleep(lease * 2).await;
+    let enough = Notify::new();
+    let (options, told) = (ReplayOptions::new().rate(20), |_: &bezoar::replay::Progress| enough.notify_one());
+    let stopped = stand.letters().await.replay_until(&all(), &options, told, enough.notified()).await.unwrap();
+    assert!(stopped.stopped && stopped.skipped == 0, "{stopped:?}");
+    let (rest, _) = stand.replay(&ReplayOptions::new()).await;
+    assert_eq!((rest.failed, rest.skipped), (0, 0));
+    let mut doubted = [stopped.maybe_doubled, rest.maybe_doubled].concat();
+    doubted.sort();
+    assert_eq!(doubted, left.into_iter().map(|entry| entry.at).collect::<Vec<_>>());
+}

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
@@ -213,7 +214,7 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
             _ if is_over => return None,
             Entry::Claim => Some(of(job, Marked::Claimed { lease: self.lease, again: self.options.again })),
             Entry::Result => Some(of(job, job.outcome.clone()?)),
-            Entry::Restore => job.before.clone(),
+            Entry::Restore => job.before.clone().map(over_at_once),
         };
         if entry == Entry::Claim && job.claimed.replace(Instant::now()).is_none() {
             self.ledger.expect(at, job.known.clone());
@@ -233,5 +234,13 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
         let progress = Progress { at, id, target, outcome, warning, maybe_doubled };
         progress.log();
         (self.progress)(&progress);
+    }
+}
+
+/// A claim of a run that died stays, for the doubt that it leaves, but nobody need wait for its end once more.
+fn over_at_once(mark: Mark) -> Mark {
+    match mark.outcome {
+        Marked::Claimed { again, .. } => Mark { outcome: Marked::Claimed { lease: 0, again }, ..mark },
+        _ => mark,
     }
 }
