@@ -5,6 +5,7 @@ use super::error::ReplayError;
 use super::filter::Filter;
 use super::options::ReplayOptions;
 use super::report::{Progress, ReplayReport};
+use super::run::Asked;
 use crate::broker::Ports;
 use crate::record::RecordId;
 
@@ -37,7 +38,8 @@ impl DeadLetters {
     /// Sends dead letters to where they came from, or to another topic: each once, across runs, machines and interruptions.
     /// `progress` is told of each as it is decided.
     ///
-    /// Dropping the future stops it at any point, as killing the process does: nothing is lost. What was under way then, at most
+    /// Dropping the future stops it at any point, as killing the process does ([`replay_until`](Self::replay_until) stops more
+    /// gently): nothing is lost. What was under way then, at most
     /// [`in_flight`](ReplayOptions::in_flight) letters, stays claimed until its lease is over; the next run sends it, and tells
     /// that it may be there twice ([`maybe_doubled`](ReplayReport::maybe_doubled)). Several runs may go on side by side.
     ///
@@ -50,7 +52,48 @@ impl DeadLetters {
         options: &ReplayOptions,
         progress: impl FnMut(&Progress) + Send,
     ) -> Result<ReplayReport, ReplayError> {
-        super::run::replay(self, selection, options, progress).await
+        self.replay_until(selection, options, progress, std::future::pending::<()>()).await
+    }
+
+    /// As [`replay`](Self::replay), and stops cleanly when `signal` is ready ([`shutdown_signal`](crate::shutdown_signal), say):
+    /// no letter is claimed or sent any more, what was sent is waited for and marked, and what was claimed and not sent is as it
+    /// was before, so that the next run has nothing to wait for and nothing that may be there twice. The report says that it was
+    /// [`stopped`](ReplayReport::stopped). Where brokers answer that takes moments; dropping the future ends it at once.
+    ///
+    /// ```no_run
+    /// # async fn replay(letters: bezoar::replay::DeadLetters) -> Result<(), bezoar::replay::ReplayError> {
+    /// use bezoar::replay::{Filter, ReplayOptions, Selection};
+    ///
+    /// let (all, options) = (Selection::Matching(Filter::new()), ReplayOptions::new().rate(50));
+    /// let report = letters.replay_until(&all, &options, |_| {}, bezoar::shutdown_signal()).await?;
+    /// if report.stopped {
+    ///     println!("{} sent before it was stopped", report.success);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`replay`](Self::replay).
+    pub async fn replay_until(
+        &self,
+        selection: &Selection,
+        options: &ReplayOptions,
+        progress: impl FnMut(&Progress) + Send,
+        signal: impl Future + Send,
+    ) -> Result<ReplayReport, ReplayError> {
+        self.replay_telling(selection, options, progress, (signal, |_| {})).await
+    }
+
+    /// As [`replay_until`](Self::replay_until); once the signal is ready, `heard` is told how many records are on their way.
+    pub(crate) async fn replay_telling(
+        &self,
+        selection: &Selection,
+        options: &ReplayOptions,
+        progress: impl FnMut(&Progress) + Send,
+        (signal, heard): (impl Future + Send, impl FnOnce(u64) + Send),
+    ) -> Result<ReplayReport, ReplayError> {
+        super::run::replay(self, selection, options, progress, Asked::new(signal, heard)).await
     }
 
     /// Marks dead letters as resolved without sending them, and notes the reason.

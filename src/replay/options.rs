@@ -3,9 +3,24 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fix::Fix;
+use super::entry::Entry;
+use super::fix::{Fix, Fixed};
 
 /// How dead letters are replayed; every field has a default.
+///
+/// ```
+/// use bezoar::replay::ReplayOptions;
+///
+/// let options = ReplayOptions::new()
+///     .target("orders.repair")
+///     .allow_target("orders.repair")
+///     .rate(50)
+///     .fix(|letter, mut record| {
+///         let value = record.value.take().ok_or_else(|| format!("{} has no value", letter.at))?;
+///         record.value = Some(value.to_ascii_lowercase().into());
+///         Ok(record)
+///     });
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ReplayOptions {
@@ -20,7 +35,7 @@ pub struct ReplayOptions {
     pub dry_run: bool,
     /// Changes each record before it is sent; one that fails counts as failed, and its letter stays as it is.
     pub fix: Option<Fix>,
-    /// The most records per second; default no limit.
+    /// The most records per second; default no limit. No more are claimed ahead than it lets through in a second.
     pub rate: Option<NonZeroU32>,
     /// How many records may be under way, which is how many may be doubled if the run dies. Default 100.
     pub in_flight: NonZeroU32,
@@ -68,6 +83,87 @@ impl Default for ReplayOptions {
     }
 }
 
+impl ReplayOptions {
+    /// Once each, to where they came from, as they were.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends to this topic. It must be allowed too, unless the name of the dead-letter topic vouches for it.
+    pub fn target(mut self, topic: impl Into<Arc<str>>) -> Self {
+        self.target = Some(topic.into());
+        self
+    }
+
+    /// This topic may be sent to, besides those that were named before and the one that the name of the dead-letter topic
+    /// vouches for.
+    pub fn allow_target(mut self, topic: impl Into<Arc<str>>) -> Self {
+        let topic = topic.into();
+        if !self.allowed_targets.contains(&topic) {
+            self.allowed_targets.push(topic);
+        }
+        self
+    }
+
+    /// Whether it is only said what would be done.
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Changes each record before it is sent. Given the dead letter and what would be sent; a text as error is why it fails.
+    pub fn fix(mut self, fix: impl Fn(&Entry, Fixed) -> Result<Fixed, String> + Send + Sync + 'static) -> Self {
+        self.fix = Some(Arc::new(fix));
+        self
+    }
+
+    /// The most records per second; 0 counts as 1.
+    pub fn rate(mut self, per_second: u32) -> Self {
+        self.rate = Some(at_least_one(per_second));
+        self
+    }
+
+    /// How many records may be under way; 0 counts as 1.
+    pub fn in_flight(mut self, records: u32) -> Self {
+        self.in_flight = at_least_one(records);
+        self
+    }
+
+    /// Leaves records that were replayed as often as this.
+    pub fn max_replays(mut self, max_replays: u32) -> Self {
+        self.max_replays = max_replays;
+        self
+    }
+
+    /// Whether those are meant too that are replayed or discarded already.
+    pub fn again(mut self, again: bool) -> Self {
+        self.again = again;
+        self
+    }
+
+    /// Whether it ends at the first failure.
+    pub fn stop_at_first_error(mut self, stop: bool) -> Self {
+        self.stop_at_first_error = stop;
+        self
+    }
+
+    /// The timestamps that the records get.
+    pub fn timestamp(mut self, timestamp: ReplayTimestamp) -> Self {
+        self.timestamp = timestamp;
+        self
+    }
+
+    /// How long another run leaves alone what this one has claimed, should this one fall silent; at least 1 s.
+    pub fn claim_lease(mut self, lease: Duration) -> Self {
+        self.claim_lease = lease;
+        self
+    }
+}
+
+fn at_least_one(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}
+
 impl fmt::Debug for ReplayOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReplayOptions")
@@ -83,5 +179,35 @@ impl fmt::Debug for ReplayOptions {
             .field("timestamp", &self.timestamp)
             .field("claim_lease", &self.claim_lease)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_what_is_done() {
+        let default = ReplayOptions::new();
+        assert_eq!((default.in_flight.get(), default.max_replays, default.rate), (100, 3, None));
+        let options = ReplayOptions::new()
+            .target("a")
+            .allow_target("a")
+            .allow_target("b")
+            .allow_target("a")
+            .dry_run(true)
+            .fix(|_, record| Ok(record))
+            .rate(0)
+            .in_flight(7)
+            .max_replays(9)
+            .again(true)
+            .stop_at_first_error(true)
+            .timestamp(ReplayTimestamp::Now)
+            .claim_lease(Duration::from_secs(5));
+        assert_eq!(options.target.as_deref(), Some("a"));
+        assert_eq!(options.allowed_targets.iter().map(|it| &**it).collect::<Vec<_>>(), ["a", "b"]);
+        assert!(options.dry_run && options.fix.is_some() && options.again && options.stop_at_first_error);
+        assert_eq!((options.rate.map(NonZeroU32::get), options.in_flight.get(), options.max_replays), (Some(1), 7, 9));
+        assert_eq!((options.timestamp, options.claim_lease), (ReplayTimestamp::Now, Duration::from_secs(5)));
     }
 }

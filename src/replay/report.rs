@@ -17,7 +17,8 @@ pub struct ReplayReport {
     pub maybe_doubled: Vec<RecordId>,
     /// How many ranges of the topics' logs are damaged and were passed over; the log tells which.
     pub unreadable: u64,
-    /// Whether it ended at its first failure, as it was told to, before all were looked at.
+    /// Whether it was ended early: at its first failure, as it was told to, or by the signal of
+    /// [`replay_until`](super::DeadLetters::replay_until). What it had not come to is as it was.
     pub stopped: bool,
 }
 

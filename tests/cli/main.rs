@@ -5,6 +5,7 @@ mod connection;
 mod documented;
 mod fixing;
 mod hostile;
+mod interrupting;
 mod listing;
 mod local;
 mod others;

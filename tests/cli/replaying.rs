@@ -195,6 +195,8 @@ async fn ctrl_c_ends_a_replay_and_says_how_far_it_came() {
     assert!(last["success"].as_u64().unwrap() < 5, "{last}");
     let mut said = String::new();
     replay.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
-    assert!(said.starts_with("interrupted: "), "{said}");
+    let said: Vec<&str> = said.lines().collect();
+    assert!(said[0].starts_with("stopping: ") && said[0].ends_with("press Ctrl-C again to leave at once"), "{said:?}");
+    assert!(said[1].starts_with("interrupted: what was under way is sent and marked"), "{said:?}");
     assert_eq!(replay.wait().await.unwrap().code(), Some(130));
 }

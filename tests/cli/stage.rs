@@ -24,7 +24,7 @@ pub(crate) struct Stage {
     pub(crate) orders: String,
     pub(crate) ports: Ports,
     producer: Producer,
-    _embedded: Option<Broker>,
+    pub(crate) embedded: Option<Broker>,
 }
 
 /// What a command did.
@@ -43,7 +43,7 @@ impl Stage {
         let ports = Plane::Native.connect(ConnectionSettings::new([&bootstrap])).await.unwrap();
         let orders = format!("orders-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let producer = Producer::new(ports.clone(), Handle::current());
-        let stage = Self { bootstrap, orders, ports, producer, _embedded: embedded };
+        let stage = Self { bootstrap, orders, ports, producer, embedded };
         stage.create(&stage.orders, 1).await;
         stage
     }

@@ -23,6 +23,7 @@ mod runs;
 mod showing;
 mod sizes;
 mod stand;
+mod stopping;
 mod takeover;
 #[path = "../conformance/transactional.rs"]
 #[allow(dead_code)] // a part of it is used here

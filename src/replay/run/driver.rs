@@ -1,66 +1,22 @@
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep_until};
+use futures_util::stream::FuturesUnordered;
+use tokio::time::Instant;
 
-use super::found::{Letter, Letters};
-use super::job::{Decision, Job, now, prepare};
+use super::events::Event;
+use super::found::Letters;
+use super::job::{Job, now};
 use super::ledger::{At, Claim, Ledger};
-use super::machine::{Effect, Entry, Input, Machine, Settings};
+use super::machine::{Effect, Entry, Input, Machine};
+use super::start::Asked;
 use super::targets::Targets;
 use crate::broker::{BoxFuture, BrokerError};
 use crate::producer::{Produced, Producer, ProducerError};
 use crate::record::RecordId;
-use crate::replay::marks::{Mark, Outcome as Marked, Place};
+use crate::replay::marks::{Mark, Outcome as Marked};
 use crate::replay::{DeadLetters, Outcome, Progress, ReplayError, ReplayOptions, ReplayReport, Selection, Skip, State};
-
-/// How many letters are looked at before it is looked whether anything else is to be done.
-const AT_ONCE: usize = 64;
-/// How long the marks that were written may take to be read back.
-const READ_BACK: Duration = Duration::from_secs(60);
-/// Below this a claim would be over before the letter is sent.
-const LEAST_LEASE: Duration = Duration::from_secs(1);
-
-/// Replays the letters that are meant.
-pub(in crate::replay) async fn replay(
-    letters: &DeadLetters,
-    selection: &Selection,
-    options: &ReplayOptions,
-    progress: impl FnMut(&Progress) + Send,
-) -> Result<ReplayReport, ReplayError> {
-    let ledger = Ledger::read(&letters.ports, &topics(letters, selection)).await?;
-    let found = Letters::find((&letters.ports, &ledger), selection, options.again).await?;
-    let lease = options.claim_lease.max(LEAST_LEASE);
-    let settings = Settings {
-        in_flight: options.in_flight.get() as usize,
-        interval: options.rate.map(|rate| Duration::from_secs(1) / rate.get()),
-        lease,
-    };
-    let driver = Driver {
-        run: letters,
-        options,
-        lease: i64::try_from(lease.as_millis()).unwrap_or(i64::MAX),
-        targets: Targets::new(Arc::clone(&letters.ports.admin)),
-        producer: Producer::new(letters.ports.clone(), Handle::current()),
-        ledger,
-        found,
-        exhausted: false,
-        machine: Machine::new(settings),
-        jobs: BTreeMap::new(),
-        sends: FuturesUnordered::new(),
-        write: None,
-        started: Instant::now(),
-        waiting: None,
-        report: ReplayReport::default(),
-        progress,
-    };
-    driver.run().await
-}
 
 /// The topics that hold the letters that are meant.
 pub(super) fn topics(letters: &DeadLetters, selection: &Selection) -> Vec<Arc<str>> {
@@ -71,40 +27,33 @@ pub(super) fn topics(letters: &DeadLetters, selection: &Selection) -> Vec<Arc<st
     topics
 }
 
-type Sending = BoxFuture<(At, Result<Produced, ProducerError>)>;
+pub(super) type Sending = BoxFuture<(At, Result<Produced, ProducerError>)>;
 
 /// Carries out what the [`Machine`] says.
-struct Driver<'a, F> {
-    run: &'a DeadLetters,
-    options: &'a ReplayOptions,
-    lease: i64,
-    ledger: Ledger,
-    found: Letters,
-    exhausted: bool,
-    targets: Targets,
-    producer: Producer,
-    machine: Machine<At>,
-    jobs: BTreeMap<At, Job>,
-    sends: FuturesUnordered<Sending>,
-    write: Option<BoxFuture<Result<(), BrokerError>>>,
-    started: Instant,
+pub(super) struct Driver<'a, F> {
+    pub(super) run: &'a DeadLetters,
+    pub(super) options: &'a ReplayOptions,
+    pub(super) lease: i64,
+    pub(super) ledger: Ledger,
+    pub(super) found: Letters,
+    pub(super) exhausted: bool,
+    pub(super) targets: Targets,
+    pub(super) producer: Producer,
+    pub(super) machine: Machine<At>,
+    pub(super) jobs: BTreeMap<At, Job>,
+    pub(super) sends: FuturesUnordered<Sending>,
+    pub(super) write: Option<BoxFuture<Result<(), BrokerError>>>,
+    pub(super) started: Instant,
     /// Since when nothing was heard of claims that were written.
-    waiting: Option<Instant>,
-    report: ReplayReport,
-    progress: F,
-}
-
-/// What happens next.
-enum Event {
-    Sent(At, Result<Produced, ProducerError>),
-    Written(Result<(), BrokerError>),
-    Claimed(Result<Vec<(At, Claim)>, ReplayError>),
-    Found(Result<Option<Letter>, ReplayError>),
-    Tick,
+    pub(super) waiting: Option<Instant>,
+    /// Asks the run to end, until it has.
+    pub(super) asked: Option<Asked<'a>>,
+    pub(super) report: ReplayReport,
+    pub(super) progress: F,
 }
 
 impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
-    async fn run(mut self) -> Result<ReplayReport, ReplayError> {
+    pub(super) async fn run(mut self) -> Result<ReplayReport, ReplayError> {
         loop {
             let lull = self.look().await?;
             self.step(if lull { Input::Lull } else { Input::Tick }).await;
@@ -115,53 +64,6 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
             let event = self.event().await?;
             self.meet(event).await?;
         }
-    }
-
-    /// Takes letters as long as there are some without waiting; whether there are none.
-    async fn look(&mut self) -> Result<bool, ReplayError> {
-        for _ in 0..AT_ONCE {
-            if !self.wants_more() {
-                return Ok(self.exhausted);
-            }
-            let Some(found) = self.found.next().now_or_never() else { return Ok(true) };
-            self.take(found?).await?;
-        }
-        Ok(false)
-    }
-
-    fn wants_more(&self) -> bool {
-        !self.exhausted && self.machine.wants_more()
-    }
-
-    async fn event(&mut self) -> Result<Event, ReplayError> {
-        if !self.ledger.is_waiting() || self.write.is_some() {
-            self.waiting = None;
-        } else if *self.waiting.get_or_insert_with(Instant::now) + READ_BACK < Instant::now() {
-            let doing = "reading back what was written to the topics for replay marks".to_owned();
-            return Err(BrokerError::Timeout { doing, after: READ_BACK }.into());
-        }
-        let deadline = self.machine.deadline().map(|deadline| self.started + deadline);
-        let deadline = deadline.into_iter().chain(self.waiting.map(|since| since + READ_BACK)).min();
-        let (wants_more, waits) = (self.wants_more(), self.ledger.is_waiting());
-        let written = async {
-            match &mut self.write {
-                Some(write) => write.await,
-                None => pending().await,
-            }
-        };
-        let tick = async {
-            match deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => pending().await,
-            }
-        };
-        Ok(tokio::select! {
-            Some((at, result)) = self.sends.next(), if !self.sends.is_empty() => Event::Sent(at, result),
-            result = written => Event::Written(result),
-            claims = self.ledger.claimed(), if waits => Event::Claimed(claims),
-            letter = self.found.next(), if wants_more => Event::Found(letter),
-            () = tick => Event::Tick,
-        })
     }
 
     async fn meet(&mut self, event: Event) -> Result<(), ReplayError> {
@@ -180,39 +82,7 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
             }
             Event::Found(letter) => self.take(letter?).await?,
             Event::Tick => self.step(Input::Tick).await,
-        }
-        Ok(())
-    }
-
-    /// Decides what is to be done with a letter.
-    async fn take(&mut self, letter: Option<Letter>) -> Result<(), ReplayError> {
-        let (topic, entry) = match letter {
-            None => {
-                self.exhausted = true;
-                return Ok(());
-            }
-            Some(Letter::Missing(at)) => {
-                let reason = format!("there is no dead letter at {at}");
-                self.fail((at, None), reason, None).await;
-                return Ok(());
-            }
-            Some(Letter::There(topic, entry)) => (topic, *entry),
-        };
-        let place = Place::new(entry.at.partition.partition(), entry.at.offset);
-        if !self.found.include(&self.ledger.marks(topic).state(place.partition, place.offset)) {
-            return Ok(());
-        }
-        let at = (topic, place);
-        let whose = (entry.at.clone(), entry.letter.id());
-        let context = (&mut self.ledger, &mut self.targets);
-        match prepare(&self.run.ports, context, self.options, (at, entry)).await? {
-            Decision::Skip(skip, target) => self.tell(whose, target, Outcome::Skipped(skip), (None, false)),
-            Decision::Fail(reason, target) => self.fail(whose, reason, target).await,
-            Decision::Send(job) => {
-                self.ledger.open(topic).await?;
-                self.jobs.insert(at, *job);
-                self.step(Input::Found(at)).await;
-            }
+            Event::Asked => self.stop_as_asked().await,
         }
         Ok(())
     }
@@ -266,7 +136,7 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
         }
     }
 
-    async fn fail(&mut self, whose: (RecordId, Option<String>), reason: String, target: Option<String>) {
+    pub(super) async fn fail(&mut self, whose: (RecordId, Option<String>), reason: String, target: Option<String>) {
         self.tell(whose, target, Outcome::Failed(reason), (None, false));
         self.stop_if_told().await;
     }
@@ -278,8 +148,18 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
         }
     }
 
+    /// Nothing is claimed or sent from now on, and what was claimed and not sent is taken back.
+    pub(super) async fn stop_as_asked(&mut self) {
+        let Some(asked) = self.asked.take() else { return };
+        self.report.stopped = true;
+        self.step(Input::Stop).await;
+        let under_way = self.sends.len();
+        tracing::info!(under_way, "asked to stop: nothing more is replayed than what is under way");
+        (asked.heard)(under_way as u64);
+    }
+
     /// Gives the machine an input and carries out what follows.
-    async fn step(&mut self, input: Input<At>) {
+    pub(super) async fn step(&mut self, input: Input<At>) {
         let mut effects = self.machine.step(self.started.elapsed(), input);
         while !effects.is_empty() {
             let mut more = Vec::new();
@@ -334,7 +214,7 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
             _ if is_over => return None,
             Entry::Claim => Some(of(job, Marked::Claimed { lease: self.lease, again: self.options.again })),
             Entry::Result => Some(of(job, job.outcome.clone()?)),
-            Entry::Restore => job.before.clone(),
+            Entry::Restore => job.before.clone().map(over_at_once),
         };
         if entry == Entry::Claim && job.claimed.replace(Instant::now()).is_none() {
             self.ledger.expect(at, job.known.clone());
@@ -343,7 +223,7 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
         Some((at, mark.map(|mark| Mark { run: self.ledger.run.clone(), ..mark })))
     }
 
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         (at, id): (RecordId, Option<String>),
         target: Option<String>,
@@ -354,5 +234,13 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
         let progress = Progress { at, id, target, outcome, warning, maybe_doubled };
         progress.log();
         (self.progress)(&progress);
+    }
+}
+
+/// A claim of a run that died stays, for the doubt that it leaves, but nobody need wait for its end once more.
+fn over_at_once(mark: Mark) -> Mark {
+    match mark.outcome {
+        Marked::Claimed { again, .. } => Mark { outcome: Marked::Claimed { lease: 0, again }, ..mark },
+        _ => mark,
     }
 }

@@ -57,6 +57,10 @@ impl World {
                     for (letter, entry) in &entries {
                         match entry {
                             Entry::Claim => {
+                                assert!(
+                                    !self.stopped || self.sending.contains(letter),
+                                    "{letter} is claimed after the end"
+                                );
                                 if self.claimed.insert(*letter, self.now).is_none() {
                                     self.claims.insert(*letter);
                                 } else {
@@ -75,6 +79,7 @@ impl World {
                 }
                 Effect::Send(letter) => {
                     assert!(self.won.contains(&letter), "{letter} is sent without a claim");
+                    assert!(!self.stopped, "{letter} is sent after the end");
                     assert!(self.sent.last().is_none_or(|last| *last < letter), "{letter} after {:?}", self.sent);
                     self.sent.push(letter);
                     self.sending.insert(letter);

@@ -1,4 +1,5 @@
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -19,29 +20,39 @@ pub(super) async fn send(
 ) -> Result<Exit, CliError> {
     let bar = bar(expected)?;
     let mut tally = Tally::default();
-    let sending = letters.replay(selection, options, |progress| {
+    let is_stopping = AtomicBool::new(false);
+    let progress = |progress: &Progress| {
         tally.add(progress);
         bar.inc(1);
         if out.is_json() || names_each || matches!(progress.outcome, Outcome::Failed(_)) || progress.warning.is_some() {
             // A reader that has gone must not stop what is half done.
             bar.suspend(|| drop(tell(progress, out)));
         }
-    });
-    let ended = tokio::select! {
-        ended = pin!(sending) => Some(ended),
-        () = shutdown_signal() => None,
     };
+    let stopping = |under_way| {
+        is_stopping.store(true, Ordering::Relaxed);
+        let under_way = thousands(under_way);
+        bar.suspend(|| note(&format!("stopping: {under_way} under way; press Ctrl-C again to leave at once")));
+    };
+    let ended = {
+        let sending = letters.replay_telling(selection, options, progress, (shutdown_signal(), stopping));
+        tokio::select! {
+            ended = pin!(sending) => Some(ended),
+            () = asked_twice() => None,
+        }
+    };
+    let is_stopping = is_stopping.into_inner();
     bar.finish_and_clear();
     let (maybe_doubled, error) = match ended {
         Some(Ok(report)) => {
             note_unreadable(report.unreadable);
-            if report.stopped {
+            if report.stopped && !is_stopping {
                 note("ended at the first failure: what comes after it was not looked at");
             }
-            (report.maybe_doubled, None)
+            (report.maybe_doubled, is_stopping.then(stopped))
         }
         Some(Err(error)) => (Vec::new(), Some(CliError::from(error))),
-        None => (Vec::new(), Some(interrupted())),
+        None => (Vec::new(), Some(left())),
     };
     if tally.all() == 0 {
         return Err(error.unwrap_or_else(|| CliError::nothing("no dead letter fits")));
@@ -94,7 +105,18 @@ fn summary(
     out.flush()
 }
 
-fn interrupted() -> CliError {
+/// Ready at the second Ctrl-C (or SIGTERM).
+async fn asked_twice() {
+    shutdown_signal().await;
+    shutdown_signal().await;
+}
+
+fn stopped() -> CliError {
+    let message = "interrupted: what was under way is sent and marked, and the rest is as it was";
+    CliError { message: message.to_owned(), ..CliError::interrupted() }
+}
+
+fn left() -> CliError {
     let message = "interrupted: what was under way is found by the next run, which says what may be doubled";
     CliError { message: message.to_owned(), ..CliError::interrupted() }
 }
