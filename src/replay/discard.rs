@@ -10,4 +10,7 @@ pub struct DiscardReport {
     pub claimed: u64,
     /// How many places that were named hold no dead letter.
     pub missing: u64,
+    /// How many records that fit were left since they are no dead letters of any [convention](super::Convention) that is known: they
+    /// are discarded only where they are named by their places.
+    pub unrecognized: u64,
 }

@@ -173,7 +173,7 @@ async fn a_discard_resolves_with_a_reason() {
     let shown = stage.run(&format!("dlq show {validation}/0/0")).await;
     assert!(shown.ends(0).contains(": a test\\u{1b}[2J order\n"), "{}", shown.stdout);
     let json = stage.json("dlq discard --source $ORDERS --category validation --reason all --yes").await;
-    assert_eq!(json, [json!({"discarded": 3, "skipped": 0, "claimed": 0, "missing": 0})]);
+    assert_eq!(json, [json!({"discarded": 3, "skipped": 0, "claimed": 0, "missing": 0, "unrecognized": 0})]);
     let stats = stage.json(&format!("dlq stats {validation}")).await;
     assert_eq!((&stats[0]["discarded"], &stats[0]["unresolved"]), (&json!(4), &json!(0)));
     stage

@@ -232,6 +232,18 @@ async fn what_is_named_and_not_there_fails_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
+async fn records_that_are_no_dead_letters_are_discarded_only_by_their_places() {
+    let stand = Stand::new(1).await;
+    stand.fail_values(0, 0..1).await;
+    stand.fixture.produce(&partition(&stand.dead, 0), vec![ProducerRecord::to("").value("an order")]).await;
+    let letters = stand.letters().await;
+    let report = letters.discard(&Selection::Matching(Filter::new()), "tidying up").await.unwrap();
+    assert_eq!((report.discarded, report.unrecognized), (1, 1));
+    let report = letters.discard(&Selection::These(vec![stand.at(0, 1)]), "it is junk").await.unwrap();
+    assert_eq!((report.discarded, report.unrecognized), (1, 0));
+}
+
+#[tokio::test]
 async fn discarded_letters_are_resolved_with_the_reason() {
     let stand = Stand::new(1).await;
     stand.fail_values(0, 0..3).await;

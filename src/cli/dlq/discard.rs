@@ -35,6 +35,7 @@ struct DiscardJson {
     skipped: u64,
     claimed: u64,
     missing: u64,
+    unrecognized: u64,
 }
 
 pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
@@ -59,12 +60,12 @@ pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &m
         }
     }
     let report = letters.discard(&selection, &args.reason).await?;
-    let DiscardReport { discarded, skipped, claimed, missing } = report;
-    if discarded + skipped + claimed + missing == 0 {
+    let DiscardReport { discarded, skipped, claimed, missing, unrecognized } = report;
+    if discarded + skipped + claimed + missing + unrecognized == 0 {
         return Err(CliError::nothing("no dead letter fits"));
     }
     if out.is_json() {
-        out.json(&DiscardJson { discarded, skipped, claimed, missing })?;
+        out.json(&DiscardJson { discarded, skipped, claimed, missing, unrecognized })?;
     } else {
         out.text(&format!("discarded {}", count(discarded, "dead letter")))?;
     }
@@ -73,6 +74,10 @@ pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &m
         (skipped, "left: resolved already"),
         (claimed, "left: a replay has claimed them a moment ago; run the command again in half a minute"),
         (missing, "not found: removed by retention, or no such place"),
+        (
+            unrecognized,
+            "left: they are in no format of dead letters that is known, and are discarded only by their places",
+        ),
     ] {
         if number > 0 {
             note(&format!("{} {why}", count(number, "dead letter")));

@@ -3,7 +3,7 @@ use super::found::{Letter, Letters};
 use super::job::now;
 use super::ledger::{At, Ledger};
 use crate::replay::marks::{Mark, Outcome, Place};
-use crate::replay::{DeadLetters, DiscardReport, ReplayError, Selection};
+use crate::replay::{Convention, DeadLetters, DiscardReport, ReplayError, Selection};
 
 /// How many marks are written at once.
 const AT_ONCE: usize = 500;
@@ -34,6 +34,11 @@ pub(in crate::replay) async fn discard(
             }
             Some(Letter::There(topic, entry)) => (topic, entry),
         };
+        // Whoever names a source topic by mistake must not mark all its records as settled.
+        if entry.letter.convention == Convention::Unrecognized && matches!(selection, Selection::Matching(_)) {
+            report.unrecognized += 1;
+            continue;
+        }
         let place = Place::new(entry.at.partition.partition(), entry.at.offset);
         let marks = ledger.marks(topic);
         let state = marks.state(place.partition, place.offset);

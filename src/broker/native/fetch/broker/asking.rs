@@ -94,9 +94,9 @@ impl BrokerLoop {
     }
 
     fn connect(&self) -> Flight {
-        let (broker, cluster) = (self.broker, Arc::clone(&self.cluster));
+        let (broker, cluster, purpose) = (self.broker, Arc::clone(&self.cluster), Purpose::Fetch(self.lane.number()));
         let call = self.call(cluster.settings.request_timeout);
-        Box::pin(async move { Landed::Connected(cluster.broker_for(broker, Purpose::Fetch, &call).await) })
+        Box::pin(async move { Landed::Connected(cluster.broker_for(broker, purpose, &call).await) })
     }
 
     pub(super) fn call(&self, within: Duration) -> Call {
