@@ -29,7 +29,7 @@ const FLAGS: [(&str, &str); 20] = [
 /// What is wrong and what would be right, by flags.
 pub(super) fn explain(error: &ConfigError) -> String {
     let ConfigError { setting, value, problem, remedy, .. } = error;
-    let flag = FLAGS.iter().find(|(name, _)| name == setting).map_or(setting.as_str(), |(_, flag)| flag);
+    let flag = FLAGS.iter().find(|(name, _)| name == setting).map_or(setting.as_str(), |(_, flag)| *flag);
     let mut problem = problem.clone();
     for (name, flag) in FLAGS.iter().filter(|(name, _)| name.starts_with("monitor.")) {
         problem = problem.replace(name, flag);
@@ -43,10 +43,10 @@ pub(super) fn explain(error: &ConfigError) -> String {
         ("security.tls.client_certificate_file", "is given without its key") => "use --tls-key-file too",
         ("security.tls.client_key_file", "is given without its certificate") => "use --tls-certificate-file too",
         ("monitor.warning", _) if remedy.contains("enabled") => "set it to 1 or more",
-        _ => remedy,
+        _ => remedy.as_str(),
     };
     let in_file = match setting.starts_with("security.") {
-        true => format!(" ({setting} in a file)"),
+        true => format!(" ({setting} in a settings file)"),
         false => String::new(),
     };
     match problem.as_str() {
@@ -67,7 +67,7 @@ mod tests {
         let error = ConfigError::new("security.sasl.password", "", "is missing", "set one of password, password_file");
         assert_eq!(
             explain(&error),
-            "--sasl-password-file (security.sasl.password in a file) is missing: name a file, or set BEZOAR_SASL_PASSWORD"
+            "--sasl-password-file (security.sasl.password in a settings file) is missing: name a file, or set BEZOAR_SASL_PASSWORD"
         );
         let error = ConfigError::new("bootstrap", "", "is empty", "name a broker");
         assert_eq!(explain(&error), error.to_string());

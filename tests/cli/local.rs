@@ -50,7 +50,7 @@ async fn a_command_line_that_makes_no_sense_says_what_would() {
 async fn numbers_and_the_like_say_what_is_expected() {
     for (line, says) in [
         ("dlq list orders.dlq --limit x", "a whole number"),
-        ("dlq groups orders.dlq --limit -1", "a whole number"),
+        ("dlq groups orders.dlq --limit=-1", "a whole number"),
         ("dlq tail orders.dlq --limit 1.5", "a whole number"),
         ("dlq list orders.dlq --source-partition p", "a whole number"),
         ("dlq list orders.dlq --key-base64 !", "base64"),
