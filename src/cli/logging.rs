@@ -1,6 +1,8 @@
-use std::io::{self, IsTerminal};
+use std::io::{self, Write};
 
 use tracing_subscriber::EnvFilter;
+
+use super::output::escape;
 
 /// Logs on standard error: errors, or what `-v` and BEZOAR_LOG ask for. Where it `watches`, alerts that could not be passed on too.
 pub(super) fn start(verbose: u8, watches: bool) {
@@ -16,7 +18,20 @@ pub(super) fn start(verbose: u8, watches: bool) {
         Ok(filter) if !filter.is_empty() => EnvFilter::new(filter),
         _ => EnvFilter::new(default),
     };
-    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let has_colours = io::stderr().is_terminal() && !is_plain;
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(has_colours).with_writer(io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| Harmless).init();
+}
+
+/// Standard error. What records and brokers say is logged too, and must steer no terminal.
+struct Harmless;
+
+impl Write for Harmless {
+    /// An event comes as a whole.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(escape::lines(&String::from_utf8_lossy(event)).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Tap {
 
 /// The most topics that are told apart: routing functions can make up any number of names.
 const MOST_TOPICS: usize = 1_000;
+/// What all others are called together: their letters are told of too.
+const OTHER_TOPICS: &str = "(others)";
 
 #[derive(Debug, Default)]
 struct Gathered {
@@ -75,7 +77,7 @@ impl Tap {
         let source = record.record.partition.topic();
         let topic = record.dead_letter.as_ref().map_or(source, |(partition, _)| partition.topic());
         let groups = &mut gathered.letters[record.category as usize];
-        let room = groups.len() < MOST_TOPICS;
+        let topic = if groups.len() < MOST_TOPICS || groups.contains_key(topic) { topic } else { OTHER_TOPICS };
         let new = || Letters { count: 1, page: record.page, example: record.clone() };
         match groups.get_mut(topic) {
             Some(Some(letters)) => {
@@ -83,12 +85,11 @@ impl Tap {
                 letters.page |= record.page;
             }
             Some(none) => *none = Some(new()),
-            None if room => {
+            None => {
                 groups.insert(topic.to_owned(), Some(new()));
                 drop(gathered);
                 self.wake.notify_one();
             }
-            None => {}
         }
     }
 
@@ -193,7 +194,10 @@ mod tests {
             tap.given_up(&letter(&format!("topic-{index}"), 0, false));
             tap.published("orders", &format!("topic-{index}"));
         }
-        assert_eq!((tap.take_letters().len(), tap.routed().len()), (MOST_TOPICS, MOST_TOPICS));
+        let taken = tap.take_letters();
+        assert_eq!((taken.len(), tap.routed().len()), (MOST_TOPICS + 1, MOST_TOPICS));
+        // Nor is one of them forgotten.
+        assert_eq!(taken.iter().map(|(_, letters)| letters.count).sum::<u64>(), 2 * MOST_TOPICS as u64);
     }
 
     #[test]

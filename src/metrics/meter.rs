@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::counts::Counts;
 use super::export::Export;
+use super::labels::DeadLetterLabels;
 use super::names;
 use super::topic::TopicMeter;
 use crate::event::Event;
@@ -19,6 +20,7 @@ use crate::record::TopicPartition;
 pub(crate) struct Meter {
     topics: RwLock<HashMap<Arc<str>, Arc<TopicMeter>>>,
     group: OnceLock<(String, Export)>,
+    labels: Arc<DeadLetterLabels>,
 }
 
 impl Meter {
@@ -58,8 +60,8 @@ impl Meter {
         drop(topics);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         let name = partition.shared_topic();
-        let topic =
-            topics.entry(name).or_insert_with_key(|name| Arc::new(TopicMeter::new(Arc::clone(name), self.export())));
+        let new = |name: &Arc<str>| TopicMeter::new(Arc::clone(name), self.export(), Arc::clone(&self.labels));
+        let topic = topics.entry(name).or_insert_with_key(|name| Arc::new(new(name)));
         Arc::clone(topic)
     }
 
@@ -124,7 +126,7 @@ impl Meter {
 
     /// A batch of dead letters was acknowledged after so long.
     pub(crate) fn published(&self, dead_letter_topic: &str, took: Duration) {
-        let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic)];
+        let labels = [(names::DEAD_LETTER_TOPIC, self.labels.of(dead_letter_topic))];
         if let Some(durations) = self.export().histogram(&names::PUBLISH_DURATION, &labels) {
             durations.record(took);
         }
@@ -132,13 +134,13 @@ impl Meter {
 
     /// An attempt to publish a batch of dead letters failed.
     pub(crate) fn publish_failed(&self, dead_letter_topic: &str) {
-        let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic)];
+        let labels = [(names::DEAD_LETTER_TOPIC, self.labels.of(dead_letter_topic))];
         self.export().counter(&names::PUBLISH_FAILURES, &labels).increment(1);
     }
 
     /// So many source partitions' dead letters cannot be published to a topic for now.
     pub(crate) fn held(&self, dead_letter_topic: &str, partitions: usize) {
-        let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic)];
+        let labels = [(names::DEAD_LETTER_TOPIC, self.labels.of(dead_letter_topic))];
         self.export().gauge(&names::HELD, &labels).set(partitions as f64);
     }
 }

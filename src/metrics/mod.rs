@@ -11,6 +11,7 @@ mod counts;
 mod depth;
 mod export;
 mod gauges;
+mod labels;
 mod meter;
 pub mod names;
 mod topic;

@@ -123,6 +123,10 @@ metrics! {
         "How long it takes until the broker acknowledges a batch of dead letters";
 }
 
+/// The [`DEAD_LETTER_TOPIC`] of those that are not told apart any more: a routing function can make up any number of names, of
+/// which the first 1,000 have labels of their own.
+pub const OTHER_TOPICS: &str = "(others)";
+
 /// The category of [`DEPTH`] under which the depth of the whole topic stands.
 pub const ALL_CATEGORIES: &str = "all";
 

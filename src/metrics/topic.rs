@@ -6,6 +6,7 @@ use ::metrics::{Counter, Histogram};
 
 use super::counts::{CategoryCounts, TopicCounts};
 use super::export::Export;
+use super::labels::DeadLetterLabels;
 use super::names;
 use crate::policy::Category;
 
@@ -56,10 +57,11 @@ pub(crate) struct TopicMeter {
     pub(crate) durations: Option<Histogram>,
     topic: Arc<str>,
     export: Export,
+    labels: Arc<DeadLetterLabels>,
 }
 
 impl TopicMeter {
-    pub(super) fn new(topic: Arc<str>, export: Export) -> Self {
+    pub(super) fn new(topic: Arc<str>, export: Export, labels: Arc<DeadLetterLabels>) -> Self {
         let plain = |metric| Count::new(export.counter(metric, &[(names::TOPIC, &topic)]));
         let with =
             |metric, label, value: &str| Count::new(export.counter(metric, &[(names::TOPIC, &topic), (label, value)]));
@@ -89,10 +91,11 @@ impl TopicMeter {
             durations: export.histogram(&names::HANDLER_DURATION, &[(names::TOPIC, &topic)]),
             topic,
             export,
+            labels,
         };
         // Known before the first dead letter: Prometheus counts an increase only from a value that it has seen.
         for (category, dead_letter_topic) in meter.export.dead_letter_topics(&meter.topic) {
-            let labels = [(names::DEAD_LETTER_TOPIC, dead_letter_topic.as_str())];
+            let labels = [(names::DEAD_LETTER_TOPIC, meter.labels.of(&dead_letter_topic))];
             meter.export.counter(&names::PUBLISH_FAILURES, &labels).increment(0);
             meter.add_dead_letters(category, &dead_letter_topic, 0);
         }
@@ -102,7 +105,7 @@ impl TopicMeter {
     /// The counts of a topic whose deliveries are timed by this, for tests.
     #[cfg(test)]
     pub(crate) fn timed(topic: &str, durations: Option<Histogram>) -> Self {
-        Self { durations, ..Self::new(topic.into(), Export::default()) }
+        Self { durations, ..Self::new(topic.into(), Export::default(), Arc::default()) }
     }
 
     /// Counts a dead letter that was acknowledged.
@@ -115,6 +118,10 @@ impl TopicMeter {
 
     fn add_dead_letters(&self, category: Category, dead_letter_topic: &str, more: u64) {
         let mut counts = self.dead_lettered[category as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get(dead_letter_topic) {
+            return count.add(more);
+        }
+        let dead_letter_topic = self.labels.of(dead_letter_topic);
         if let Some(count) = counts.get(dead_letter_topic) {
             return count.add(more);
         }
@@ -157,5 +164,22 @@ impl TopicMeter {
             partitions_lost: self.lost.get(),
             categories,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A routing function may choose another topic for each record.
+    #[test]
+    fn letters_to_made_up_topics_are_all_counted_in_bounded_memory() {
+        let meter = TopicMeter::timed("orders", None);
+        for index in 0..5_000 {
+            meter.dead_lettered(Category::Poison, &format!("made-up-{index}"));
+        }
+        assert_eq!((meter.counts().dead_lettered, meter.counts().poison), (5_000, 5_000));
+        let kept: usize = meter.dead_lettered.iter().map(|counts| counts.lock().unwrap().len()).sum();
+        assert!(kept <= 1_001, "{kept}");
     }
 }

@@ -1,19 +1,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use super::alert::Alert;
 use super::clock::Clock;
 use super::gauges::Gauges;
 use super::holds::Hold;
+use super::margin::Position;
 use super::message::{MonitorMessage, Seen, Surveyor};
-use super::outbox::{FLUSH, Outbox};
+use super::outbox::Outbox;
 use super::plan::Plan;
 use super::settings::MonitorSettings;
 use super::state::{Signature, State};
@@ -157,12 +156,20 @@ impl MonitorActor {
         tokio::spawn(async move {
             // An adapter's panic must not end the watch.
             let looking = Guarded::new(async move {
-                let Ok(CallResult::Success(partitions)) = supervisor.call(SupervisorMessage::Status, None).await else {
+                let Some(partitions) = partitions(&supervisor).await else {
                     return (survey, Ok(Look::default()));
                 };
                 let asked = plan.topics(partitions.iter().map(|status| &status.partition), &routed);
                 let look = survey.look(&asked, standings(&partitions), wall).await;
-                (survey, look)
+                let Ok(mut look) = look else { return (survey, look) };
+                look.ours = partitions.into_iter().map(|status| status.partition).collect();
+                // The broker answered later than the consumer: what was removed may have been settled in between.
+                if look.positions.iter().any(Position::is_lost)
+                    && let Some(partitions) = self::partitions(&supervisor).await
+                {
+                    look.settle(standings(&partitions));
+                }
+                (survey, Ok(look))
             });
             let (survey, look) = match looking.await {
                 Ok((survey, look)) => (Some(Surveyor(survey)), look),
@@ -187,7 +194,7 @@ impl MonitorActor {
             Ok(Seen(look)) => {
                 let now = state.clock.now();
                 let mut alerts = state.state.read(now, look.readings, &look.unread);
-                alerts.extend(state.state.positions(now, &look.positions));
+                alerts.extend(state.state.positions(now, &look.ours, &look.positions));
                 state.send(alerts);
                 state.gauges.set(&state.state.health(now));
                 look.trouble
@@ -216,10 +223,8 @@ impl MonitorActor {
         let alerts = state.state.flush(state.clock.now());
         state.send(alerts);
         let outboxes = std::mem::take(&mut state.outboxes);
-        let deadline = Instant::now() + FLUSH;
-        outboxes.iter().for_each(|outbox| outbox.close(deadline));
         tokio::spawn(async move {
-            join_all(outboxes.iter().map(Outbox::ended)).await;
+            Outbox::close_all(outboxes).await;
             // Nobody waits any more: no error.
             let _ = reply.send(());
         });
@@ -241,6 +246,14 @@ impl MonitorState {
             let wait = next.saturating_sub(self.clock.now().elapsed);
             myself.send_after(wait, || MonitorMessage::Due);
         }
+    }
+}
+
+/// What the consumer has; `None` once it has ended.
+async fn partitions(supervisor: &ActorRef<SupervisorMessage>) -> Option<Vec<PartitionStatus>> {
+    match supervisor.call(SupervisorMessage::Status, None).await {
+        Ok(CallResult::Success(partitions)) => Some(partitions),
+        _ => None,
     }
 }
 

@@ -21,6 +21,13 @@ pub(super) struct Position {
     pub(super) retention: Option<(Duration, i64)>,
 }
 
+impl Position {
+    /// Whether records were removed that were not settled.
+    pub(super) fn is_lost(&self) -> bool {
+        self.start > self.watermark
+    }
+}
+
 /// How much of a topic's retention a record that is not handled may be old before that is told, in per cent.
 pub(super) const OLD: u32 = 80;
 
@@ -60,10 +67,12 @@ enum Danger {
 impl Margin {
     /// Takes in where the partition stands.
     pub(super) fn look(&mut self, now: Now, position: &Position, repeat: Duration) -> Option<Told> {
-        if let Some(step) = self.start.replace(position.start).map(|before| position.start - before)
-            && step > 0
-        {
-            self.steps.push_back((now.elapsed, step));
+        let before = self.start.replace(position.start).unwrap_or(position.start);
+        if position.start > before {
+            self.steps.push_back((now.elapsed, position.start.saturating_sub(before)));
+        } else if position.start < before {
+            // A start goes back only where the topic was created anew: the old one's steps say nothing of it.
+            self.steps.clear();
         }
         while self.steps.front().is_some_and(|(at, _)| now.elapsed.saturating_sub(*at) > MEMORY) {
             self.steps.pop_front();
@@ -80,7 +89,7 @@ impl Margin {
 
     fn danger(&self, position: &Position) -> Option<Danger> {
         let Position { watermark, start, end, retention, .. } = position;
-        if start > watermark {
+        if position.is_lost() {
             return Some(Danger::Lost);
         }
         if watermark >= end {
@@ -90,16 +99,26 @@ impl Margin {
         // Once told, it takes two steps to be safe again.
         let factor = if self.condition.severity() == Some(Severity::Critical) { 2 } else { 1 };
         match (step, retention) {
-            (Some(step), _) if watermark - start < step.saturating_mul(factor) => Some(Danger::Step(step)),
-            (_, Some((retention, young))) if watermark < young => Some(Danger::Old(*retention)),
+            (Some(step), _) if watermark.saturating_sub(*start) < step.saturating_mul(factor) => {
+                Some(Danger::Step(step))
+            }
+            (_, Some((retention, young))) if *watermark < young.saturating_add(self.apart(*start, *young)) => {
+                Some(Danger::Old(*retention))
+            }
             _ => None,
         }
+    }
+
+    /// How far past the old records a partition must be. Once told, by half as many as are old: one that stays at the limit must
+    /// not come and go.
+    fn apart(&self, start: i64, young: i64) -> i64 {
+        if self.condition.severity().is_some() { young.saturating_sub(start).max(0) / 2 } else { 0 }
     }
 }
 
 fn words(position: &Position, danger: Option<Danger>, word: &Word) -> (String, String) {
-    let Position { partition, watermark, start, end, .. } = position;
-    let count = |from: i64, to: i64| grouped(u64::try_from(to - from).unwrap_or(0));
+    let Position { partition, watermark, start, end, retention } = position;
+    let count = |from: i64, to: i64| grouped(u64::try_from(to.saturating_sub(from)).unwrap_or(0));
     let waiting = format!("{} offsets are not settled yet", count(*watermark, *end));
     match danger {
         Some(Danger::Lost) => (
@@ -117,11 +136,16 @@ fn words(position: &Position, danger: Option<Danger>, word: &Word) -> (String, S
                 count(0, step)
             ),
         ),
-        Some(Danger::Old(retention)) => (
+        Some(Danger::Old(time)) => (
             format!("Warning: records of {partition} may be removed unhandled"),
             format!(
-                "the oldest record that is not settled (offset {watermark}) is older than {OLD} % of the topic's retention of {}; {waiting}",
-                lasting(retention)
+                "the oldest record that is not settled (offset {watermark}) is {} {OLD} % of the topic's retention of {}; {waiting}",
+                if retention.is_some_and(|(_, young)| *watermark < young) {
+                    "older than"
+                } else {
+                    "not much younger than"
+                },
+                lasting(time)
             ),
         ),
         None => {
@@ -184,8 +208,44 @@ mod tests {
         assert_eq!(told.title, "Warning: records of orders/3 may be removed unhandled");
         assert!(told.message.contains("(offset 600) is older than 80 % of the topic's retention of 7days"), "{told:?}");
         assert!(told.message.ends_with("400 offsets are not settled yet"), "{told:?}");
-        assert!(look(&mut margin, 30, old(700)).is_some_and(|title| title.starts_with("Resolved")));
+        assert!(look(&mut margin, 30, old(1_000)).is_some_and(|title| title.starts_with("Resolved")));
         assert_eq!(look(&mut margin, 60, old(1_000)), None);
+    }
+
+    #[test]
+    fn a_partition_that_stays_at_the_limit_does_not_come_and_go() {
+        let mut margin = Margin::default();
+        let old = |watermark| Position { retention: Some((WEEK, 700)), ..position(0, watermark, 9_000) };
+        assert_eq!(look(&mut margin, 0, old(700)), None);
+        assert!(look(&mut margin, 30, old(699)).is_some());
+        for second in (60..3_000).step_by(30) {
+            let watermark = if second % 60 == 0 { 701 } else { 699 };
+            assert_eq!(look(&mut margin, second, old(watermark)), None, "{second}");
+        }
+        assert!(look(&mut margin, 3_000, old(1_050)).is_some_and(|title| title.starts_with("Resolved")));
+        assert_eq!(look(&mut margin, 3_030, old(1_000)), None);
+    }
+
+    #[test]
+    fn the_steps_of_a_topic_that_was_deleted_say_nothing_of_the_next_one() {
+        let mut margin = Margin::default();
+        look(&mut margin, 0, position(0, 9_000, 9_000));
+        look(&mut margin, 30, position(5_000, 9_000, 9_000));
+        assert_eq!(look(&mut margin, 60, position(0, 10, 100)), None);
+    }
+
+    #[test]
+    fn what_no_broker_should_tell_takes_nothing_down() {
+        let mut margin = Margin::default();
+        let all = [i64::MIN, -1, 0, i64::MAX];
+        for (second, (start, watermark)) in (0..).zip(all.iter().flat_map(|start| all.map(|it| (*start, it)))) {
+            for end in all {
+                let of = |young| Position { retention: Some((WEEK, young)), ..position(start, watermark, end) };
+                for young in all {
+                    look(&mut margin, second, of(young));
+                }
+            }
+        }
     }
 
     proptest! {

@@ -2,13 +2,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::alert::Alert;
+use super::settings::name;
 use super::sink::{Again, Sink, SinkError};
-use crate::isolation::guard::{Guarded, guarded};
+use crate::isolation::guard::Guarded;
 use crate::policy::Backoff;
 
 /// The most alerts that wait for a sink.
@@ -21,6 +23,8 @@ const BACKOFF: Backoff = Backoff::exponential(Duration::from_secs(1), 2.0, Durat
 const LONGEST: Duration = Duration::from_secs(600);
 /// How long a sink may take with what is left when nothing more comes.
 pub(super) const FLUSH: Duration = Duration::from_secs(3);
+/// How long the tasks may take to see that the time is over.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// The queue of one sink, and the task that empties it. Dropped, it takes no more, and what is left has [`FLUSH`].
 pub(super) struct Outbox {
@@ -48,7 +52,7 @@ struct Queue {
 impl Outbox {
     /// Starts the task on a runtime.
     pub(super) fn new(sink: Arc<dyn Sink>, runtime: &Handle) -> Self {
-        let name = guarded(|| sink.name()).unwrap_or_else(|_| "a sink whose name panics".to_owned());
+        let name = name(&*sink);
         let (queue, changed, ended) = Default::default();
         let shared = Arc::new(Shared { name, queue, changed, ended });
         let task = Courier { sink, shared: Arc::clone(&shared), failures: 0 };
@@ -74,8 +78,17 @@ impl Outbox {
         self.shared.changed.notify_one();
     }
 
+    /// Closes all, and waits until nothing is left, or it is given up. A sink that blocks its thread is not waited for: nothing
+    /// can end it.
+    pub(super) async fn close_all(outboxes: Vec<Self>) {
+        let deadline = Instant::now() + FLUSH;
+        outboxes.iter().for_each(|outbox| outbox.close(deadline));
+        let ended = join_all(outboxes.iter().map(Self::ended));
+        let _ = timeout_at(deadline + GRACE, ended).await;
+    }
+
     /// Waits until nothing is left, or it is given up.
-    pub(super) async fn ended(&self) {
+    async fn ended(&self) {
         // The sender is in `self`: this cannot fail.
         let _ = self.shared.ended.subscribe().wait_for(|ended| *ended).await;
     }

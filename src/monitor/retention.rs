@@ -2,10 +2,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::margin::OLD;
-use crate::broker::{Admin, OffsetSpec};
+use crate::broker::{Admin, BrokerError, OffsetSpec};
 
 /// For how many looks a topic's retention is believed: with the default interval for an hour.
 const LOOKS: u32 = 120;
+
+/// After how many looks it is asked again where the broker could not tell for now.
+const AGAIN: u32 = 2;
 
 /// How long topics keep records, as far as they remove them by time and this client may know it.
 #[derive(Debug, Default)]
@@ -29,13 +32,16 @@ impl Retention {
         }
         let entry = |name: &str| admin.topic_config(topic.to_owned(), name.to_owned());
         let (policy, time) = (entry("cleanup.policy").await, entry("retention.ms").await);
+        let is_transient = [&policy, &time].iter().any(|answer| answer.as_ref().is_err_and(BrokerError::is_retriable));
+        // What may pass is asked again soon, and not at each look, which would wait for it.
+        let looks = if is_transient { LOOKS - AGAIN } else { 0 };
         let time = match (policy, time) {
             // -1 is for ever, and no number here.
             (Ok(Some(policy)), Ok(Some(time))) if policy.contains("delete") => time.parse().ok(),
             _ => None,
         };
         let time = time.map(Duration::from_millis);
-        self.topics.insert(topic.to_owned(), Known { time, looks: 0 });
+        self.topics.insert(topic.to_owned(), Known { time, looks });
         time
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::sink::{LogSink, Sink};
+use crate::isolation::guard::guarded;
 use crate::policy::ConfigError;
 use crate::policy::duration::text;
 
@@ -174,9 +175,14 @@ fn is_label(name: &str) -> bool {
     name.starts_with(letter) && name.chars().all(|it| letter(it) || it.is_ascii_digit())
 }
 
+/// What a sink calls itself, whatever its code does.
+pub(super) fn name(sink: &dyn Sink) -> String {
+    guarded(|| sink.name()).unwrap_or_else(|_| "a sink whose name panics".to_owned())
+}
+
 impl fmt::Debug for MonitorSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sinks: Vec<String> = self.all_sinks().iter().map(|sink| sink.name()).collect();
+        let sinks: Vec<String> = self.all_sinks().iter().map(|sink| name(&**sink)).collect();
         f.debug_struct("MonitorSettings")
             .field("enabled", &self.enabled)
             .field("limits", &self.limits)

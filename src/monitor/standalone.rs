@@ -3,16 +3,15 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::alert::Alert;
 use super::clock::Clock;
 use super::gauges::Gauges;
 use super::health::{TopicHealth, category_of};
-use super::outbox::{FLUSH, Outbox};
+use super::outbox::Outbox;
 use super::plan::Asked;
 use super::settings::MonitorSettings;
 use super::state::{Signature, State};
@@ -137,9 +136,7 @@ impl Monitor {
             }
             each(found.as_deref());
         }
-        let deadline = Instant::now() + FLUSH;
-        outboxes.iter().for_each(|outbox| outbox.close(deadline));
-        join_all(outboxes.iter().map(Outbox::ended)).await;
+        Outbox::close_all(outboxes).await;
     }
 
     async fn look(&self, watched: bool) -> Result<Look, BrokerError> {

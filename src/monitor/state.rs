@@ -75,9 +75,14 @@ impl State {
         told.into_iter().map(alert).collect()
     }
 
-    /// Takes in where the consumer's partitions stand; of others nothing is known any more.
-    pub(super) fn positions(&mut self, now: Now, positions: &[Position]) -> Vec<Alert> {
-        let ours: BTreeSet<_> = positions.iter().map(|position| &position.partition).collect();
+    /// Takes in where the consumer's partitions stand. `ours` are all that it has: of others nothing is known any more. Those
+    /// without a position, since they start again or could not be looked at, stay as they were.
+    pub(super) fn positions(
+        &mut self,
+        now: Now,
+        ours: &BTreeSet<TopicPartition>,
+        positions: &[Position],
+    ) -> Vec<Alert> {
         self.margins.retain(|partition, _| ours.contains(partition));
         let mut alerts = Vec::new();
         for position in positions {

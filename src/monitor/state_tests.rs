@@ -51,6 +51,24 @@ fn a_topic_that_another_instance_speaks_of_is_forgotten_without_a_word() {
 }
 
 #[test]
+fn a_partition_that_could_not_be_looked_at_is_told_of_once_and_its_end_too() {
+    let mut state = state();
+    let partition = TopicPartition::new("orders", 3);
+    let at_start =
+        |start, watermark| Position { partition: partition.clone(), watermark, start, end: 90, retention: None };
+    let (ours, nobodys) = (BTreeSet::from([partition.clone()]), BTreeSet::new());
+    assert_eq!(state.positions(at(0), &ours, &[at_start(20, 10)]).len(), 1);
+    // Its leader does not answer, or the partition starts again.
+    assert_eq!(state.positions(at(30), &ours, &[]), []);
+    assert_eq!(state.positions(at(60), &ours, &[at_start(20, 10)]), []);
+    assert!(state.positions(at(90), &ours, &[at_start(20, 90)])[0].is_resolved());
+    // Another instance has it now.
+    assert_eq!(state.positions(at(120), &ours, &[at_start(95, 90)]).len(), 1);
+    assert_eq!(state.positions(at(150), &nobodys, &[]), []);
+    assert_eq!(state.positions(at(180), &ours, &[at_start(90, 90)]), []);
+}
+
+#[test]
 fn keys_of_long_topics_are_short_and_differ() {
     let signature = Signature::default();
     let long = "x".repeat(245);

@@ -35,8 +35,24 @@ pub(super) struct Look {
     /// Topics that could not be read.
     pub(super) unread: BTreeSet<Arc<str>>,
     pub(super) positions: Vec<Position>,
+    /// All partitions that the consumer has, those without a position too.
+    pub(super) ours: BTreeSet<TopicPartition>,
     /// What went wrong with some of it.
     pub(super) trouble: Option<BrokerError>,
+}
+
+impl Look {
+    /// Takes in where the partitions stand after it.
+    pub(super) fn settle(&mut self, standings: Vec<Standing>) {
+        let mut later: BTreeMap<_, _> = standings.into_iter().map(|it| (it.partition.clone(), it)).collect();
+        self.positions.retain_mut(|position| {
+            let standing = later.remove(&position.partition);
+            if let Some(standing) = &standing {
+                (position.watermark, position.end) = (standing.watermark, standing.end);
+            }
+            standing.is_some()
+        });
+    }
 }
 
 /// What the broker says of the topics.

@@ -68,6 +68,7 @@ async fn a_program_that_fails_for_a_letter_leaves_it() {
         ("reduce range(60) as $i (\"x\"; . + .)", "more than 1024 MiB"),
         ("def f: 1 + f; f", "crashed"),
         ("nan", "no JSON"),
+        ("halt", "the program halts"),
     ] {
         let ran = stage.fix(program, &format!("{validation}/0/1 --yes --output json")).await;
         assert_eq!(ran.code, Some(1), "{program}: {ran:?}");
@@ -88,12 +89,32 @@ async fn a_program_that_fails_for_a_letter_leaves_it() {
     assert_eq!(stage.values().await.len(), 3);
 }
 
+/// The environment has the password for SASL, and whatever else a deployment puts there.
+#[tokio::test]
+async fn a_program_sees_neither_the_environment_nor_files() {
+    let stage = Stage::new().await;
+    let (validation, _) = stage.fill().await;
+    let mut fixing = stage.command(["dlq", "replay", "--fix", ".env = env", &format!("{validation}/0/1"), "--yes"]);
+    fixing.env("BEZOAR_SASL_PASSWORD", "hunter2").env("AWS_SECRET_ACCESS_KEY", "hunter2");
+    let fixed = ran(fixing).await;
+    assert!(!fixed.ends(0).contains("hunter2") && !fixed.stdout.contains("BEZOAR_"), "{}", fixed.stdout);
+    for value in stage.values().await {
+        assert!(!value.contains("hunter2") && !value.contains("PATH"), "{value}");
+    }
+    for program in ["$ENV", "input", "inputs", "input_filename", "import \"/etc/passwd\" as $p; $p", "include \"x\"; ."]
+    {
+        stage.fix(program, &format!("{validation}/0/2 --yes")).await.fails(2, "--fix is no jq program");
+    }
+}
+
 #[tokio::test]
 async fn a_program_that_is_none_is_told_before_anything_is_done() {
     let stage = Stage::new().await;
     stage.fill().await;
     stage.fix("nosuch(1)", "--source $ORDERS --all --yes").await.fails(2, "undefined filter: nosuch");
     stage.fix(".a |= ", "--source $ORDERS --all --yes").await.fails(2, "--fix is no jq program");
+    let nested = format!("{}.{}", "(".repeat(30_000), ")".repeat(30_000));
+    stage.fix(&nested, "--source $ORDERS --all --yes").await.fails(2, "nested too deeply");
 }
 
 #[tokio::test]

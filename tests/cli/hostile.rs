@@ -50,10 +50,58 @@ async fn no_control_character_of_a_record_reaches_the_terminal() {
 }
 
 #[tokio::test]
+async fn nor_does_one_by_a_replay_its_failures_or_the_log() {
+    let stage = Stage::new().await;
+    let topic = stage.dlq("unknown");
+    stage.create(&topic, 1).await;
+    for source in [HOSTILE, &stage.orders] {
+        let letter = Letter::new(0, "unknown", HOSTILE, HOSTILE);
+        let value = format!("{{\"a\": {}}}", serde_json::to_string(HOSTILE).unwrap());
+        let mut record = letter.from(&topic, source).key(HOSTILE).value(value);
+        record.headers.push(Header::new(HOSTILE, HOSTILE));
+        stage.produce(record).await;
+    }
+    // An argument holds none.
+    let argument = &*HOSTILE.replace('\0', "");
+    let programs = [".", ".b = .a", "error(.a)", "{(.a): 1}"];
+    let mut all: Vec<Vec<&str>> = programs.map(|program| vec!["--dry-run", "--fix", program]).into();
+    all.extend([
+        vec!["--dry-run"],
+        vec!["--yes", "--allow-target", argument],
+        vec!["--yes", "--to", argument],
+        vec!["--yes"],
+    ]);
+    for more in all {
+        for format in ["table", "json"] {
+            let mut args = vec!["dlq", "replay", "--source", &stage.orders, "--all", "--output", format, "-vv"];
+            args.extend(&more);
+            let ran = ran(stage.command(args)).await;
+            assert!(is_harmless(&ran.stdout) && is_harmless(&ran.stderr), "{more:?}: {} {:?}", ran.stdout, ran.stderr);
+            if format == "json" {
+                ran.json();
+            }
+        }
+    }
+    let discard = ["dlq", "discard", "--source", &stage.orders, "--all", "--reason", argument, "--yes"];
+    ran(stage.command(discard)).await.ends(0);
+    for format in ["table", "json"] {
+        let args = ["dlq", "list", "--source", &stage.orders, "--state", "all", "--output", format, "-vv"];
+        let ran = ran(stage.command(args)).await;
+        assert!(is_harmless(&ran.stdout) && is_harmless(&ran.stderr), "{:?} {:?}", ran.stdout, ran.stderr);
+    }
+}
+
+#[tokio::test]
 async fn what_a_person_types_is_not_played_back_either() {
     let stage = Stage::new().await;
     for args in [vec!["dlq", "list", "a\u{1b}[2J"], vec!["dlq", "show", "a\u{1b}[2J/0/0"], vec!["lag", "a\u{1b}[2J"]] {
         let ran = ran(stage.command(&args)).await;
         assert!(is_harmless(&ran.stderr), "{args:?}: {:?}", ran.stderr);
     }
+}
+
+#[tokio::test]
+async fn a_time_beyond_the_clocks_end_is_no_panic() {
+    let stage = Stage::new().await;
+    stage.run("topics --request-timeout 584000000000years").await.ends(0);
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
-use crate::stage::{Letter, Stage};
+use crate::stage::{LIMIT, Letter, Stage};
 
 #[tokio::test]
 async fn tail_shows_dead_letters_as_they_come() {
@@ -51,6 +51,34 @@ async fn ctrl_c_ends_tail_cleanly() {
     notes.read_to_string(&mut said).await.unwrap();
     assert_eq!(said, "following 2 topics; Ctrl-C ends it\n");
     assert_eq!(tail.wait().await.unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_reader_that_stops_reading_does_not_keep_tail_and_watch_from_ending() {
+    let stage = Stage::new().await;
+    let topic = stage.dlq("unknown");
+    stage.create(&topic, 1).await;
+    for number in 0..20 {
+        let letter = Letter::new(number, "unknown", "E", "long");
+        stage.produce(letter.record(&topic).value("x".repeat(50_000))).await;
+    }
+    let lines = [
+        "dlq tail --source $ORDERS --since 1h --output json",
+        "dlq watch --source $ORDERS --interval 1ms --warning 1 --output json",
+    ];
+    for line in lines {
+        let line = line.replace("$ORDERS", &stage.orders);
+        let mut command = stage.command(line.split(' ')).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut stdout = command.stdout.take().unwrap();
+        // More than a pipe holds comes by and by.
+        stdout.read_exact(&mut [0; 1]).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        let id = command.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let ended = tokio::time::timeout(LIMIT, command.wait()).await.expect("it ends").unwrap();
+        assert_eq!(ended.code(), Some(0), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ pub(crate) enum Answer {
     Busy(u64),
     /// 302 to a path.
     Elsewhere(&'static str),
+    /// A status, with so many seconds to wait, and a text that never ends.
+    Endless(u16, u64),
     /// Not at all.
     Hang,
     /// The connection is closed.
@@ -133,6 +135,12 @@ impl Server {
             Answer::Status(status) => (status, String::new()),
             Answer::Busy(seconds) => (429, format!("Retry-After: {seconds}\r\n")),
             Answer::Elsewhere(path) => (302, format!("Location: {path}\r\n")),
+            Answer::Endless(status, seconds) => {
+                let head =
+                    format!("HTTP/1.1 {status} Whatever\r\nRetry-After: {seconds}\r\nContent-Length: 999\r\n\r\nx");
+                let _ = stream.write_all(head.as_bytes()).await;
+                return std::future::pending().await;
+            }
             Answer::Hang => return std::future::pending().await,
             Answer::Close => return,
         };

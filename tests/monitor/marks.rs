@@ -1,12 +1,13 @@
 //! What is replayed or discarded does not count any more.
 
-use bezoar::broker::NewTopic;
+use bezoar::broker::{ErrorCode, NewTopic};
+use bezoar::embedded::{Api, Fault};
 use bezoar::monitor::{AlertKind, AlertState, Monitor, Status};
 use bezoar::record::{ProducerRecord, TopicPartition};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::support::{Cluster, Heard, SOON, quick};
+use crate::support::{Cluster, Heard, SOON, eventually, quick};
 
 /// Marks a letter as the tools do.
 async fn mark(cluster: &Cluster, dead_letters: &str, offset: i64, state: &str) {
@@ -69,4 +70,25 @@ async fn replayed_and_discarded_letters_are_resolved_and_the_age_is_that_of_the_
     assert_eq!((health.depth, health.age), (0, None));
     drop(stop);
     tokio::time::timeout(SOON, task).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_marks_of_a_topic_that_was_deleted_count_no_more_though_a_reading_fails_in_between() {
+    let cluster = Cluster::embedded().await;
+    let topic = cluster.topic("anew.dlq", 1).await;
+    let marks = format!("{topic}.replays");
+    cluster.create(NewTopic::new(&marks, 1).config("cleanup.policy", "compact")).await;
+    cluster.append(&topic, 0, "x", 5).await;
+    for offset in 0..3 {
+        mark(&cluster, &topic, offset, "discarded").await;
+    }
+    let monitor = Monitor::new(cluster.ports().await, [topic.as_str()], quick().thresholds(50, 500));
+    assert_eq!(monitor.check().await.unwrap()[0].depth, 2);
+    cluster.broker().recreate_topic(&topic).unwrap();
+    cluster.append(&topic, 0, "x", 5).await;
+    let refused = Fault::on(Api::Fetch).topic(&marks).forever().error(ErrorCode(29));
+    let refused = cluster.broker().inject(refused);
+    eventually("reading fails", async || monitor.check().await.is_err()).await;
+    refused.remove();
+    eventually("all are unresolved", async || monitor.check().await.is_ok_and(|health| health[0].depth == 5)).await;
 }

@@ -3,12 +3,13 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bezoar::broker::NewTopic;
+use bezoar::embedded::{Api, Fault};
 use bezoar::monitor::{AlertKind, AlertState, Severity};
 use bezoar::policy::{Backoff, Category, Policies};
 use bezoar::record::{ProducerRecord, TopicPartition};
 use bezoar::{Delivery, Failure, Utf8, handler_fn};
 
-use crate::support::{Cluster, Heard, eventually, quick};
+use crate::support::{Cluster, Heard, eventually, obey, quick};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_wait_too_long_and_such_that_are_lost_are_told() {
@@ -42,4 +43,29 @@ async fn records_that_wait_too_long_and_such_that_are_lost_are_told() {
     assert_eq!(told[2].state, AlertState::Resolved);
     eventually("the end is committed", async || cluster.ports_committed(&group, &topic).await == Some(4)).await;
     consumer.shutdown().await.unwrap();
+}
+
+/// The broker tells the start of a log a while after the consumer has told where it stands.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_were_handled_while_the_broker_was_asked_are_not_called_lost() {
+    let (cluster, heard) = (Cluster::embedded().await, Heard::default());
+    let (topic, group) = (cluster.topic("slow", 1).await, cluster.name("slow"));
+    let builder = cluster.consumer(&group).monitor(quick().sink(heard.clone()));
+    let consumer = builder.topic(&topic, Utf8, obey()).start().await.unwrap();
+    let asked = || cluster.broker().requests(Api::ListOffsets);
+    let slow = cluster.broker().inject(Fault::on(Api::ListOffsets).forever().delay(Duration::from_millis(500)));
+    for round in 1..=4 {
+        let before = asked();
+        eventually("a look is under way", async || asked() > before).await;
+        cluster.append(&topic, 0, "fine", 100).await;
+        let all = round * 100;
+        eventually("all is handled", async || cluster.broker().committed(&group, &topic, 0) == Some(all)).await;
+        cluster.broker().delete_records_before(&topic, 0, all).unwrap();
+    }
+    let before = asked();
+    eventually("two looks more", async || asked() > before + 2).await;
+    slow.remove();
+    consumer.shutdown().await.unwrap();
+    let told = heard.of(AlertKind::Retention, &topic);
+    assert!(!told.iter().any(|alert| alert.title.contains("were removed")), "{told:#?}");
 }

@@ -1,12 +1,12 @@
 //! A sink that does not work delays nobody.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use bezoar::Utf8;
 use bezoar::broker::BoxFuture;
-use bezoar::monitor::{Alert, AlertKind, Sink, SinkError, Webhook};
+use bezoar::monitor::{Alert, AlertKind, Monitor, Sink, SinkError, Webhook};
 
 use crate::http::{Answer, Server};
 use crate::support::{Cluster, Heard, SOON, eventually, obey, quick};
@@ -76,4 +76,79 @@ async fn consumption_goes_on_whatever_sinks_do() {
     tokio::time::timeout(SOON, consumer.shutdown()).await.unwrap().unwrap();
     // Three seconds, and what a loaded machine adds; a hanging sink is waited for 30 s otherwise.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+/// Blocks its thread until the other end of its channel is gone.
+struct Blocked(Arc<Mutex<mpsc::Receiver<()>>>, Arc<AtomicU32>);
+
+impl Sink for Blocked {
+    fn name(&self) -> String {
+        "blocked".to_owned()
+    }
+
+    fn send(&self, _: Arc<Alert>) -> BoxFuture<Result<(), SinkError>> {
+        let (end, asked) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        Box::pin(async move {
+            asked.fetch_add(1, Ordering::Relaxed);
+            let _ = end.lock().unwrap().recv();
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_sink_that_blocks_its_thread_does_not_hold_the_end_of_a_monitor() {
+    let cluster = Cluster::embedded().await;
+    let topic = cluster.topic("blocked.dlq", 1).await;
+    cluster.append(&topic, 0, "x", 3).await;
+    let (release, end) = mpsc::channel();
+    let asked = Arc::new(AtomicU32::new(0));
+    let settings = quick().thresholds(2, 100).sink(Blocked(Arc::new(Mutex::new(end)), Arc::clone(&asked)));
+    let monitor = Monitor::new(cluster.ports().await, [topic.as_str()], settings);
+    let blocked = eventually("it blocks", async || asked.load(Ordering::Relaxed) > 0);
+    let ended = tokio::time::timeout(SOON, monitor.run_until(blocked)).await;
+    drop(release);
+    ended.expect("it ends while the sink blocks");
+}
+
+/// Panics wherever it is touched.
+struct Hysteric;
+
+impl Sink for Hysteric {
+    fn name(&self) -> String {
+        panic!("in the name")
+    }
+
+    fn send(&self, _: Arc<Alert>) -> BoxFuture<Result<(), SinkError>> {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("in the future's destructor")
+            }
+        }
+        let bomb = Bomb;
+        Box::pin(async move {
+            let _bomb = bomb;
+            std::future::pending().await
+        })
+    }
+}
+
+impl Drop for Hysteric {
+    fn drop(&mut self) {
+        panic!("in the sink's destructor")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_sink_that_panics_in_its_name_and_destructor_harms_nobody() {
+    let (cluster, heard) = (Cluster::embedded().await, Heard::default());
+    let (topic, group) = (cluster.topic("hysteric", 1).await, cluster.name("hysteric"));
+    let settings = quick().sink(Hysteric).sink(heard.clone());
+    assert!(format!("{settings:?}").contains("a sink whose name panics"));
+    let consumer = cluster.consumer(&group).monitor(settings).topic(&topic, Utf8, obey()).start().await.unwrap();
+    cluster.append(&topic, 0, "poison", 2).await;
+    heard.until(AlertKind::Letters, &format!("{topic}.dlq.poison"), 1).await;
+    tokio::time::timeout(SOON, consumer.shutdown()).await.unwrap().unwrap();
+    assert_eq!(cluster.broker().committed(&group, &topic, 0), Some(2));
 }

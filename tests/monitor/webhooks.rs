@@ -185,6 +185,21 @@ async fn a_service_that_does_not_answer_is_left_after_the_timeout_and_asked_agai
     watch.stop().await;
 }
 
+/// The status says what is to be done, whether or not the text behind it ever ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_whose_text_never_ends_is_a_refusal() {
+    let server = Server::start([]).await;
+    server.always(Answer::Endless(400, 0));
+    let settings = quick().sink(Webhook::json(server.url("/")).timeout(Duration::from_millis(300)));
+    let watch = Watch::start(settings).await;
+    watch.add(3).await;
+    server.until(1).await;
+    watch.add(3).await;
+    let severities = server.until(2).await.into_iter().map(|post| post.body["severity"].clone());
+    assert_eq!(severities.collect::<Vec<_>>(), ["warning", "critical"]);
+    watch.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_what_is_bad_enough_is_sent() {
     let server = Server::start([]).await;

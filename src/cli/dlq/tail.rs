@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
+use crate::cli::interrupt::end_at_last;
 use crate::cli::number;
 use crate::cli::output::entry::{EntryJson, error_text};
 use crate::cli::output::time::rfc3339;
@@ -34,6 +35,7 @@ pub(in crate::cli) struct TailArgs {
 
 pub(super) async fn run(args: &TailArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
     let mut stop = pin!(shutdown_signal());
+    end_at_last();
     tokio::select! {
         ended = follow(args, connection, out) => ended,
         () = &mut stop => Ok(Exit::Done),

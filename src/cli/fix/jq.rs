@@ -1,5 +1,5 @@
 use jaq_core::load::{Arena, File, Loader, lex, parse};
-use jaq_core::{Compiler, Ctx, Vars, compile as compiling, data, load, unwrap_valr};
+use jaq_core::{Compiler, Ctx, Exn, Vars, compile as compiling, data, load};
 use jaq_json::{Val, read};
 
 use crate::cli::output::layout;
@@ -7,13 +7,14 @@ use crate::cli::output::layout;
 type Filter = jaq_core::Filter<data::JustLut<Val>>;
 
 /// A jq program.
-pub(in crate::cli) struct Program(Filter);
+pub(super) struct Program(Filter);
 
 /// Reads a jq program. The error says where it is wrong.
-pub(in crate::cli) fn compile(text: &str) -> Result<Program, String> {
+pub(super) fn compile(text: &str) -> Result<Program, String> {
     let arena = Arena::default();
     let loader = Loader::new(jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()));
     let modules = loader.load(&arena, File { code: text, path: () }).map_err(|errors| loading(text, errors))?;
+    load::import(&modules, |_| Err("data files are not read".to_owned())).map_err(|errors| loading(text, errors))?;
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let filter = Compiler::default().with_funs(functions).compile(modules).map_err(undefined)?;
     Ok(Program(filter))
@@ -25,10 +26,10 @@ impl Program {
         layout::check(text).map_err(|error| format!("the value is no JSON ({error}), which a jq program needs"))?;
         let input = read::parse_single(text).map_err(|error| format!("the value cannot be read: {error}"))?;
         let context = Ctx::<data::JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        let mut results = self.0.id.run((context, input)).map(unwrap_valr);
+        let mut results = self.0.id.run((context, input));
         let result = match results.next() {
             None => return Err("the program gives no result: it must give one".to_owned()),
-            Some(result) => result.map_err(|error| format!("the program fails: {error}"))?,
+            Some(result) => result.map_err(ended)?,
         };
         if results.next().is_some() {
             return Err(
@@ -39,6 +40,14 @@ impl Program {
         // jq's values are more than JSON's: bytes, not-a-number, names that are no texts.
         layout::check(result.as_bytes()).map_err(|error| format!("the program's result is no JSON ({error})"))?;
         Ok(result)
+    }
+}
+
+/// Why there is no result. To halt ends a process for jq itself; here it concerns one text.
+fn ended(exception: Exn<Val>) -> String {
+    match exception.get_err() {
+        Ok(error) => format!("the program fails: {error}"),
+        Err(_) => "the program halts before it gives a result".to_owned(),
     }
 }
 
@@ -103,6 +112,8 @@ mod tests {
             (".", "{a", "the value is no JSON"),
             (".", "", "the value is no JSON"),
             ("nan", "1", "no JSON"),
+            ("halt", "1", "the program halts"),
+            ("halt_error(71)", "1", "the program halts"),
         ] {
             let error = run(program, text).unwrap_err();
             assert!(error.contains(says), "{program}: {error}");
@@ -116,6 +127,8 @@ mod tests {
             (".a | $x", "undefined variable: $x"),
             (".a |= ", "at its end"),
             ("{a: ]", "character 5"),
+            ("import \"/etc/passwd\" as $p; $p", "cannot load /etc/passwd: data files are not read"),
+            ("include \"x\"; .", "cannot load x"),
             ("", "expected"),
         ] {
             match compile(program) {

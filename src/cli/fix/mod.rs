@@ -8,5 +8,4 @@ mod worker;
 
 pub(super) use diff::{Change, show};
 pub(super) use editor::{Edited, editor_command};
-pub(super) use jq::compile;
 pub(super) use worker::{JqFix, serve};

@@ -24,11 +24,11 @@ const LOOK: Duration = Duration::from_millis(20);
 const TOO_LONG: u8 = 71;
 const TOO_MUCH: u8 = 72;
 
-/// Runs a program for one JSON text after another. The first byte of an answer says whether it is a result or an error.
+/// Runs a program for one JSON text after another. The first byte of an answer says whether it is a result or an error; the first
+/// answer is whether the program is one.
 pub(in crate::cli) fn serve(program: &str) -> ExitCode {
-    let Ok(program) = jq::compile(program) else { return ExitCode::FAILURE };
     // When the current text came, in milliseconds since the start; 0 between texts.
-    let began = Arc::new(AtomicU64::new(0));
+    let began = Arc::new(AtomicU64::new(1));
     let start = Instant::now();
     let now = move || 1 + u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
     let watched = Arc::clone(&began);
@@ -45,16 +45,27 @@ pub(in crate::cli) fn serve(program: &str) -> ExitCode {
         }
     });
     let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
-    while let Ok(Some(text)) = frames::read(&mut stdin) {
-        began.store(now(), Ordering::Relaxed);
-        let (kind, answer) = match program.run(&text) {
-            Ok(result) => (b'+', result),
+    let mut tell = |answer: Result<String, String>| {
+        let (kind, text) = match answer {
+            Ok(text) => (b'+', text),
             Err(error) => (b'-', error),
         };
         began.store(0, Ordering::Relaxed);
-        if frames::write(&mut stdout, &[&[kind], answer.as_bytes()].concat()).is_err() {
-            break;
+        frames::write(&mut stdout, &[&[kind], text.as_bytes()].concat())
+    };
+    let program = match jq::compile(program) {
+        Ok(program) => program,
+        Err(error) => {
+            let _ = tell(Err(error));
+            return ExitCode::FAILURE;
         }
+    };
+    let mut told = tell(Ok(String::new()));
+    while told.is_ok()
+        && let Ok(Some(text)) = frames::read(&mut stdin)
+    {
+        began.store(now(), Ordering::Relaxed);
+        told = tell(program.run(&text));
     }
     ExitCode::SUCCESS
 }
@@ -73,9 +84,12 @@ pub(in crate::cli) struct JqFix {
 }
 
 impl JqFix {
-    /// A program that [`compile`](super::compile) has accepted.
-    pub(in crate::cli) fn new(program: &str) -> Self {
-        Self { program: program.to_owned(), process: Mutex::new(None) }
+    /// Reads a program, in the process that is to run it: one that is nested without measure overflows a stack. The error says
+    /// why it is none.
+    pub(in crate::cli) fn new(program: &str) -> Result<Self, String> {
+        let mut fix = Self { program: program.to_owned(), process: Mutex::new(None) };
+        fix.process = Mutex::new(Some(fix.start()?));
+        Ok(fix)
     }
 
     /// What the program makes of a value. Where it says the same as before, the value keeps its bytes.
@@ -91,29 +105,42 @@ impl JqFix {
     fn ask(&self, value: &[u8]) -> Result<String, String> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         if process.is_none() {
-            *process =
-                Some(self.start().map_err(|error| format!("the process for jq programs cannot be started ({error})"))?);
+            *process = Some(self.start()?);
         }
         let answer = process.as_mut().and_then(|process| exchange(process, value));
         let Some(answer) = answer else {
             // The next one gets a process of its own.
             return Err(process.take().map_or_else(String::new, why_it_ended));
         };
-        match answer.split_first() {
-            Some((b'+', result)) => Ok(String::from_utf8_lossy(result).into_owned()),
-            Some((_, error)) => Err(String::from_utf8_lossy(error).into_owned()),
-            None => Err("the process for jq programs gave an empty answer".to_owned()),
-        }
+        read(&answer)
     }
 
-    fn start(&self) -> io::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
+    fn start(&self) -> Result<Child, String> {
+        let failed = |error: io::Error| format!("the process for jq programs cannot be started ({error})");
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg("jq-worker").arg("--").arg(&self.program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // A program that came from elsewhere must not put this process's secrets into a record.
+        command.env_clear();
+        // Windows starts nothing without it.
+        command.envs(std::env::var_os("SystemRoot").map(|root| ("SystemRoot", root)));
         // Ctrl-C is for the replay: the process ends with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn()
+        let mut process = command.spawn().map_err(failed)?;
+        match process.stdout.as_mut().and_then(|stdout| frames::read(stdout).ok().flatten()) {
+            Some(answer) => read(&answer).map(|_| process),
+            None => Err(why_it_ended(process)),
+        }
+    }
+}
+
+/// What the process answered.
+fn read(answer: &[u8]) -> Result<String, String> {
+    match answer.split_first() {
+        Some((b'+', result)) => Ok(String::from_utf8_lossy(result).into_owned()),
+        Some((_, error)) => Err(String::from_utf8_lossy(error).into_owned()),
+        None => Err("the process for jq programs gave an empty answer".to_owned()),
     }
 }
 
@@ -144,7 +171,9 @@ fn why_it_ended(mut process: Child) -> String {
             format!("the program took more than {} MiB of memory", MEMORY_LIMIT >> 20)
         }
         _ => match status {
-            Ok(status) => format!("the program crashed ({status}): does it call itself without end?"),
+            Ok(status) => {
+                format!("the program crashed ({status}): does it call itself without end, or is it nested too deeply?")
+            }
             Err(error) => format!("the program crashed ({error})"),
         },
     }

@@ -73,14 +73,38 @@ impl Template {
         }
         parts.push(Part::Text(rest.to_owned()));
         let template = Self { parts };
-        let rendered = template.render(&sample());
-        match serde_json::from_str::<Value>(&rendered) {
-            Ok(_) => Ok(template),
+        // Two that have little in common: what comes of one by chance does not of the other.
+        let rendered = [sample(), template.other_sample()].map(|alert| template.render(&alert));
+        match rendered.iter().try_for_each(|text| serde_json::from_str::<Value>(text).map(drop)) {
+            Ok(()) => Ok(template),
             Err(error) => {
                 let problem = format!("is no JSON once it is filled in ({error})");
                 let remedy = "put quotes around placeholders of texts, as in {\"text\": \"{{title}}\"}";
                 Err(ConfigError::new(setting, text, problem, remedy))
             }
+        }
+    }
+
+    /// An alert that differs in all that is filled in, and has all tags that are asked for.
+    fn other_sample(&self) -> Alert {
+        let text = "{ \"\u{e9}";
+        let tag = |part: &Part| match part {
+            Part::Tag(name) => Some((name.clone(), text.to_owned())),
+            _ => None,
+        };
+        Alert {
+            key: text.into(),
+            kind: AlertKind::Held,
+            state: AlertState::Resolved,
+            severity: Severity::Warning,
+            page: true,
+            title: text.to_owned(),
+            message: text.to_owned(),
+            tags: self.parts.iter().filter_map(tag).collect(),
+            source: text.into(),
+            since: 1_700_000_000_000,
+            at: 1_700_000_000_000,
+            ..sample()
         }
     }
 
@@ -187,6 +211,11 @@ mod tests {
             ("{\"text\": \"{{title\"}", "without end"),
             ("{\"text\": {{title}}}", "is no JSON once it is filled in"),
             ("", "is no JSON"),
+            // By chance they come out as JSON for some alerts.
+            ("[{{tags.team}}]", "is no JSON once"),
+            ("{\"a\": 1{{tags.team}}}", "is no JSON once"),
+            ("\"\\{{source}}\"", "is no JSON once"),
+            ("\"\\{{key}}\"", "is no JSON once"),
         ] {
             let error = Template::parse(template, "template").unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -84,6 +84,8 @@ impl Marks {
         let anew = (self.topic_id != before.0 && self.purpose != Purpose::Origins)
             || before.1.is_some_and(|id| Some(id) != self.marks_id);
         if anew {
+            // Until that is done it stays what it was: else a failure would leave old marks under new ids for good.
+            (self.topic_id, self.marks_id) = before;
             *self = Self::read_for(&self.ports, &self.dead_letters, self.purpose).await?;
             return Ok(());
         }
@@ -95,8 +97,9 @@ impl Marks {
         let names = vec![self.dead_letters.to_string(), self.partition.topic().to_owned()];
         let mut found = self.ports.admin.topics(names).await?.into_iter();
         let (dead_letters, marks) = (found.next().flatten(), found.next().flatten());
-        self.marks_id = marks.map(|marks| marks.id);
+        let marks_id = marks.map(|marks| marks.id);
         if self.purpose == Purpose::Origins {
+            self.marks_id = marks_id;
             return Ok(());
         }
         let Some(dead_letters) = dead_letters else {
@@ -105,7 +108,8 @@ impl Marks {
         let partition = |number| TopicPartition::new(Arc::clone(&self.dead_letters), number);
         let starts = (0..dead_letters.partitions).map(|number| (partition(number), OffsetSpec::Earliest)).collect();
         self.starts = self.ports.admin.offsets(starts).await?;
-        self.topic_id = dead_letters.id;
+        // Together, and after all that can fail: by them it is seen that a topic was made anew.
+        (self.topic_id, self.marks_id) = (dead_letters.id, marks_id);
         Ok(())
     }
 

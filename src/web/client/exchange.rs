@@ -1,14 +1,15 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::address::Address;
 use super::answer::{Problem, retry_after};
@@ -18,6 +19,10 @@ use crate::policy::ConfigError;
 
 /// The most bytes of an answer that are read.
 const ANSWER: usize = 64 << 10;
+/// The longest that a post may take, whatever the settings say.
+const LONGEST: Duration = Duration::from_secs(3_600);
+/// How long its text may take.
+const TEXT: Duration = Duration::from_secs(2);
 
 /// Posts. It keeps nothing between two posts but what it trusts.
 pub(crate) struct Client {
@@ -52,13 +57,14 @@ impl Client {
 
     /// Posts, and waits for the answer.
     pub(crate) async fn post(&self, post: Post) -> Result<(), Problem> {
-        match timeout(self.timeout, self.exchange(post)).await {
+        let deadline = Instant::now() + self.timeout.min(LONGEST);
+        match timeout_at(deadline, self.exchange(post, deadline)).await {
             Ok(result) => result,
             Err(_) => Err(Problem::Unanswered(format!("no answer within {:?}", self.timeout))),
         }
     }
 
-    async fn exchange(&self, post: Post) -> Result<(), Problem> {
+    async fn exchange(&self, post: Post, deadline: Instant) -> Result<(), Problem> {
         let address = &post.address;
         let connected = TcpStream::connect((address.name(), address.port)).await;
         let stream = connected.map_err(|error| {
@@ -73,7 +79,7 @@ impl Client {
         let request = request(post).map_err(|error| Problem::Unanswered(format!("no request can be made: {error}")))?;
         let exchange = async {
             let response = sender.send_request(request).await.map_err(broken)?;
-            judge(response).await
+            judge(response, deadline).await
         };
         // Polled side by side: the connection does not outlive this.
         let mut exchange = std::pin::pin!(exchange);
@@ -102,15 +108,26 @@ fn request(post: Post) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
 }
 
 /// What an answer means.
-async fn judge(response: Response<hyper::body::Incoming>) -> Result<(), Problem> {
+async fn judge(response: Response<Incoming>, deadline: Instant) -> Result<(), Problem> {
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
     let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let after = after.and_then(|value| retry_after(value, SystemTime::now()));
-    // Its text is of use, not needed.
-    let said = Limited::new(response.into_body(), ANSWER).collect().await;
-    let said = said.map(|said| String::from_utf8_lossy(&said.to_bytes()).into_owned()).unwrap_or_default();
+    // Its text is of use, not needed: one that does not end changes nothing about what the status says.
+    let said = timeout_at(deadline.min(Instant::now() + TEXT), beginning(response.into_body())).await;
+    let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
     Err(Problem::Refused { status: status.as_u16(), after, said })
+}
+
+/// The beginning of a text.
+async fn beginning(mut body: Incoming) -> Vec<u8> {
+    let mut text = Vec::new();
+    while text.len() < ANSWER
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        text.extend(frame.into_data().unwrap_or_default());
+    }
+    text
 }

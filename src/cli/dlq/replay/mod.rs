@@ -15,7 +15,7 @@ use preview::Preview;
 use super::confirm;
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::fix::{self, Edited, JqFix, editor_command};
+use crate::cli::fix::{Edited, JqFix, editor_command};
 use crate::cli::interrupt::{ignored, or_interrupted};
 use crate::cli::output::{Out, count, note};
 use crate::cli::select::Selected;
@@ -32,8 +32,7 @@ pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mu
     let editor = if args.edit { Some(editor_command()?) } else { None };
     let mut options = args.options();
     if let Some(program) = &args.fix {
-        fix::compile(program).map_err(|error| CliError::usage(format!("--fix is no jq program: {error}")))?;
-        let jq = JqFix::new(program);
+        let jq = JqFix::new(program).map_err(|error| CliError::usage(format!("--fix is no jq program: {error}")))?;
         options.fix =
             Some(Arc::new(move |_, record| Ok(Fixed { value: Some(jq.apply(record.value.as_ref())?), ..record })));
     }

@@ -6,13 +6,14 @@ mod news;
 use std::collections::HashMap;
 
 pub(in crate::cli) use args::WatchArgs;
+use futures_util::FutureExt;
 use news::{HealthJson, Here, News, tell};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::channel;
 
 use crate::broker::{BrokerError, Ports};
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::interrupt::or_interrupted;
+use crate::cli::interrupt::{end_at_last, or_interrupted};
 use crate::cli::output::time::{age, now};
 use crate::cli::output::{Column, Out, Table, note, thousands};
 use crate::consumer::shutdown_signal;
@@ -54,18 +55,28 @@ async fn once(monitor: Monitor, out: &mut Out) -> Result<Exit, CliError> {
     Ok(if is_healthy { Exit::Done } else { Exit::Unhealthy })
 }
 
+/// How much news waits for a slow reader.
+const WAITING: usize = 256;
+
 async fn watch(ports: Ports, topics: Vec<String>, settings: MonitorSettings, out: &mut Out) -> Result<Exit, CliError> {
+    // Listens for signals before anybody is told of them.
+    let mut stop = Box::pin(shutdown_signal());
+    if stop.as_mut().now_or_never().is_some() {
+        return Ok(Exit::Done);
+    }
+    end_at_last();
     note(&format!("watching {}; Ctrl-C ends it", topics.join(", ")));
-    let (news, mut coming) = unbounded_channel();
+    let (news, mut coming) = channel(WAITING);
     let monitor = Monitor::new(ports, topics, settings.sink(Here(news.clone())));
-    let watching = async move {
+    // In a task of its own: webhooks are told whether or not somebody reads here.
+    let watching = tokio::spawn(async move {
         let told = |found: Result<&[TopicHealth], &BrokerError>| match found {
             Ok(found) => News::Found(found.to_vec()),
             Err(error) => News::Trouble(format!("not all topics can be looked at, trying again: {error}")),
         };
-        // Where nobody listens any more, the command ends.
-        monitor.watch_until(shutdown_signal(), |found| drop(news.send(told(found)))).await;
-    };
+        // Where nobody listens any more, the command ends; where nobody reads, looks are left out.
+        monitor.watch_until(stop, |found| drop(news.try_send(told(found)))).await;
+    });
     let telling = async {
         let mut shown = HashMap::new();
         while let Some(news) = coming.recv().await {
@@ -78,7 +89,7 @@ async fn watch(ports: Ports, topics: Vec<String>, settings: MonitorSettings, out
     let mut watching = std::pin::pin!(watching);
     let mut telling = std::pin::pin!(telling);
     tokio::select! {
-        () = &mut watching => {}
+        _ = &mut watching => {}
         ended = &mut telling => return ended,
     }
     telling.await

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 use crate::broker::BoxFuture;
 use crate::cli::exit::CliError;
@@ -18,7 +18,7 @@ pub(super) enum News {
 }
 
 /// Shows alerts where the command runs.
-pub(super) struct Here(pub(super) UnboundedSender<News>);
+pub(super) struct Here(pub(super) Sender<News>);
 
 impl Sink for Here {
     fn name(&self) -> String {
@@ -26,8 +26,11 @@ impl Sink for Here {
     }
 
     fn send(&self, alert: Arc<Alert>) -> BoxFuture<Result<(), SinkError>> {
-        let sent = self.0.send(News::Alert(alert)).map_err(|_| SinkError::permanent("the command has ended"));
-        Box::pin(std::future::ready(sent))
+        let news = self.0.clone();
+        Box::pin(async move {
+            let sent = news.send(News::Alert(alert)).await;
+            sent.map_err(|_| SinkError::permanent("the command has ended"))
+        })
     }
 }
 
