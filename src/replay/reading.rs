@@ -43,6 +43,7 @@ pub(crate) struct RangeReader {
     open: VecDeque<Reading>,
     feed_bytes: usize,
     shared: Arc<Shared>,
+    has_left: bool,
 }
 
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl RangeReader {
     /// Starts to read; `feed_bytes` is how much is fetched ahead per partition.
     pub(crate) fn new(ports: &Ports, spans: impl IntoIterator<Item = Span>, feed_bytes: usize) -> Self {
         let source = Arc::clone(&ports.source);
-        let mut reader = Self { source, open: VecDeque::new(), feed_bytes, shared: Arc::default() };
+        let mut reader = Self { source, open: VecDeque::new(), feed_bytes, shared: Arc::default(), has_left: false };
         for span in spans.into_iter().filter(|span| span.start < span.end) {
             reader.add(span);
         }
@@ -126,6 +127,11 @@ impl RangeReader {
                 return Some(Err(error));
             }
         }
+    }
+
+    /// Whether something was left unread since it was not decided.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left
     }
 
     fn add(&mut self, span: Span) {
@@ -227,6 +233,7 @@ impl RangeReader {
             } else if now >= *drained.get_or_insert(now) + UNDECIDED {
                 let Span { partition, start, end, .. } = span;
                 tracing::warn!(%partition, start, end, "these offsets are not read: a transaction there is still open");
+                self.has_left = true;
                 if let Some(reading) = self.open.remove(index) {
                     self.end(&reading);
                 }

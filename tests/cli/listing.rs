@@ -76,7 +76,7 @@ async fn a_limit_is_said_and_all_are_counted() {
     assert_eq!(places(newest), places(oldest));
     let ran = stage.run("dlq list --source $ORDERS --newest --limit 2").await;
     assert_eq!(ran.ends(0).lines().count(), 3);
-    // So few are read at once, and counted.
+    // A piece of the log is read at a time: where that is all of it, all are counted.
     assert_eq!(ran.stderr, "5 dead letters fit; 2 listed, --limit lists more\n");
 }
 

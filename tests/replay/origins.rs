@@ -14,9 +14,9 @@ use crate::fixture::{PATIENCE, partition, unique};
 use crate::stand::{Stand, header, options};
 
 /// Each delivery: where the record is, and where it came from first.
-type Told = Arc<Mutex<Vec<(String, String)>>>;
+pub(crate) type Told = Arc<Mutex<Vec<(String, String)>>>;
 
-fn consumer(stand: &Stand, told: &Told, topic: &str) -> ConsumerBuilder {
+pub(crate) fn consumer(stand: &Stand, told: &Told, topic: &str) -> ConsumerBuilder {
     let told = Arc::clone(told);
     let handler = handler_fn(move |record: Record, delivery: Delivery| {
         let told = Arc::clone(&told);
@@ -39,11 +39,11 @@ fn consumer(stand: &Stand, told: &Told, topic: &str) -> ConsumerBuilder {
         .topic(topic, Raw, handler)
 }
 
-async fn catch_up(consumer: &Consumer) {
+pub(crate) async fn catch_up(consumer: &Consumer) {
     tokio::time::timeout(PATIENCE, consumer.caught_up()).await.unwrap();
 }
 
-fn last(told: &Told) -> (String, String) {
+pub(crate) fn last(told: &Told) -> (String, String) {
     told.lock().unwrap().last().unwrap().clone()
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Index {
     resolved: BTreeMap<i32, Bits>,
     details: BTreeMap<Place, Detail>,
     names: Names,
+    /// The ids of the dead-letter topics that marks were of, by number: where origins are asked for, there may be several of one name.
+    topics: Vec<Option<Uuid>>,
     /// Whether nothing is kept of letters that are resolved but that they are.
     numbers_only: bool,
     /// The most marks that are kept; the older half of more is dropped.
@@ -28,6 +30,8 @@ pub(crate) struct Index {
 struct Detail {
     /// When the mark was appended, by the broker's clock.
     at: i64,
+    /// The number of the dead-letter topic's id.
+    topic: u32,
     what: What,
 }
 
@@ -88,10 +92,16 @@ impl Index {
 
     /// Takes the next mark of the topic, which was appended `at`. All who read the topic come to the same: of two claims the
     /// first one holds until its lease is over, by the times at which the broker appended them; a claim on a letter that is
-    /// resolved holds only where that is meant; a result always counts, except a failure of a letter that is resolved.
-    pub(super) fn apply(&mut self, place: Place, mark: Mark, at: i64) -> Effect {
-        let resolved = self.is_resolved(place);
-        let before = self.details.get(&place);
+    /// resolved holds only where that is meant; that a record was sent always counts, a failure only of a letter that is neither
+    /// resolved nor another run's by now, and no letter is discarded under the hands of a run that has it.
+    pub(super) fn apply(&mut self, place: Place, mut mark: Mark, at: i64) -> Effect {
+        let topic = self.topic(mark.topic_id);
+        // Not every client knows the ids.
+        let differs = |known: &Option<Uuid>| known.is_some() && mark.topic_id.is_some() && *known != mark.topic_id;
+        let known = self.details.get(&place).and_then(|detail| self.topics.get(detail.topic as usize));
+        let is_other = known.is_some_and(differs);
+        let resolved = !is_other && self.is_resolved(place);
+        let before = self.details.get(&place).filter(|_| !is_other);
         let claim = before.and_then(|detail| match &detail.what {
             What::Whole(mark) => match mark.outcome {
                 Outcome::Claimed { lease, .. } => Some((mark.run.id, detail.at.saturating_add(lease))),
@@ -106,13 +116,40 @@ impl Index {
                 Some((run, _)) if run != mark.run.id => Effect::Claimed { from: Some(run) },
                 _ => Effect::Claimed { from: None },
             },
-            Outcome::Failed { .. } if resolved => Effect::Void,
+            Outcome::Failed { .. } if resolved || claim.is_some_and(|(run, _)| run != mark.run.id) => Effect::Void,
+            Outcome::Discarded { .. } if claim.is_some_and(|(run, until)| run != mark.run.id && at < until) => {
+                Effect::Void
+            }
             _ => Effect::Result,
         };
+        if effect == Effect::Result && !is_other {
+            self.keep_places(place, &mut mark);
+        }
         if effect != Effect::Void {
-            self.put(place, mark, at);
+            self.put(place, mark, at, topic);
         }
         effect
+    }
+
+    /// Takes over where records of the letter are, or may be, that the run which wrote `mark` could not know of: it had lost the letter
+    /// to another run before.
+    fn keep_places(&self, place: Place, mark: &mut Mark) {
+        let is_its_own = |detail: &Detail| matches!(&detail.what, What::Whole(before) if before.run.id == mark.run.id);
+        if self.details.get(&place).is_none_or(is_its_own) {
+            return;
+        }
+        let Some(before) = self.mark(place, None, &RunId::nobody()) else { return };
+        mark.keep_places(before);
+    }
+
+    fn topic(&mut self, id: Option<Uuid>) -> u32 {
+        // The last one first: it is nearly always that.
+        let known = self.topics.iter().rposition(|known| *known == id);
+        let number = known.unwrap_or_else(|| {
+            self.topics.push(id);
+            self.topics.len() - 1
+        });
+        number as u32
     }
 
     /// Forgets what is known of a letter: its mark was taken back.
@@ -123,7 +160,7 @@ impl Index {
         }
     }
 
-    fn put(&mut self, place: Place, mark: Mark, at: i64) {
+    fn put(&mut self, place: Place, mark: Mark, at: i64, topic: u32) {
         let resolved = matches!(mark.outcome, Outcome::Replayed { .. } | Outcome::Discarded { .. });
         let bits = self.resolved.entry(place.partition).or_default();
         if resolved {
@@ -146,7 +183,7 @@ impl Index {
             (Outcome::Discarded { reason }, None) => What::Discarded { reason: self.names.of(reason) },
             _ => What::Whole(Box::new(mark)),
         };
-        self.details.insert(place, Detail { at, what });
+        self.details.insert(place, Detail { at, topic, what });
         if self.limit.is_some_and(|limit| self.details.len() > limit) {
             self.drop_older_half();
         }
@@ -168,7 +205,7 @@ impl Index {
 
     /// The mark that counts now, as if `run` had written it, which is not kept of all.
     pub(crate) fn mark(&self, place: Place, topic_id: Option<Uuid>, run: &RunId) -> Option<Mark> {
-        let Detail { at, what } = self.details.get(&place)?;
+        let Detail { at, what, .. } = self.details.get(&place)?;
         let (outcome, lineage) = match what {
             What::Whole(mark) => return Some((**mark).clone()),
             What::Discarded { reason } => (Outcome::Discarded { reason: self.names.name(*reason).to_string() }, None),
@@ -204,7 +241,7 @@ impl Index {
 
     /// What became of a letter.
     pub(crate) fn state(&self, place: Place) -> State {
-        let Some(Detail { at, what }) = self.details.get(&place) else { return State::Unresolved };
+        let Some(Detail { at, what, .. }) = self.details.get(&place) else { return State::Unresolved };
         let at = *at;
         match what {
             What::Replayed { to, .. } => State::Replayed { at, to: self.names.record(*to) },
@@ -233,7 +270,8 @@ impl Index {
                 let claimed_by = claimed.then(|| mark.run.clone());
                 let Some(lineage) = &mark.lineage else { return Known { claimed_by, ..Known::default() } };
                 let mut lineage = lineage.clone();
-                let mut count = 0;
+                // Without the replay that is under way, or failed.
+                let mut count = lineage.count.saturating_sub(1);
                 match &mark.outcome {
                     Outcome::Replayed { to } => {
                         count = lineage.count;

@@ -121,8 +121,10 @@ impl Marks {
                 self.take(&record);
             }
         }
-        // Where the last ones are compacted away or of an aborted transaction.
-        self.position = self.position.max(end);
+        // Where the last ones are compacted away or of an aborted transaction. What is not decided is read when it is.
+        if !reader.has_left() {
+            self.position = self.position.max(end);
+        }
         if self.unreadable > before {
             tracing::warn!(
                 topic = self.partition.topic(),
@@ -152,7 +154,7 @@ impl Marks {
     /// Takes the next record of the marks topic; `None` where it says nothing of a letter that is there.
     pub(crate) fn take(&mut self, record: &Record) -> Option<Applied> {
         self.position = record.offset() + 1;
-        let place = record.key().and_then(|key| Place::of_key(key, &self.dead_letters));
+        let place = self.place_of(record);
         let mark = record.value().map(Mark::from_json);
         let (Some(place), Some(Some(_)) | None) = (place, &mark) else {
             self.unreadable += 1;
@@ -177,6 +179,11 @@ impl Marks {
         }
         let run = Some(mark.run.id);
         Some(Applied { place, run, effect: self.index.apply(place, mark, record.timestamp()) })
+    }
+
+    /// The letter that a record of the marks topic is about.
+    pub(crate) fn place_of(&self, record: &Record) -> Option<Place> {
+        record.key().and_then(|key| Place::of_key(key, &self.dead_letters))
     }
 
     /// The dead-letter topic.
@@ -254,7 +261,7 @@ impl Origins {
         if let Some((mut reader, _)) = self.marks.reader(0).await? {
             while let Some(piece) = reader.next().await {
                 for record in piece?.iter() {
-                    let found = record.key().and_then(|key| Place::of_key(key, &self.marks.dead_letters));
+                    let found = self.marks.place_of(&record);
                     let found = found.filter(|it| it.partition == place.partition && range.contains(&it.offset));
                     let mark = record.value().and_then(Mark::from_json);
                     if let (Some(found), Some(mark)) = (found, mark) {

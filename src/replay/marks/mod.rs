@@ -8,9 +8,10 @@ mod index;
 mod log;
 mod mark;
 mod place;
+mod takeover;
 mod topic;
 
-pub(crate) use index::{Effect, Index};
+pub(crate) use index::{Effect, Index, Known};
 pub(crate) use log::{FEED_BYTES, Marks, Origins, Resolved};
 pub(crate) use mark::{Lineage, Mark, Outcome, RunId};
 pub(crate) use place::{Place, parse_record};

@@ -314,6 +314,11 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
     fn mark(&mut self, at: At, entry: Entry) -> Option<(At, Option<Mark>)> {
         let job = self.jobs.get_mut(&at)?;
         let marks = self.ledger.marks(at.0);
+        // Another run may have the letter by now, and may have sent it: then nothing but that this one has sent it, too, is news.
+        // What would undo that must be there before the lease is over, and a write takes its time.
+        let age = job.claimed.map_or(Duration::ZERO, |claimed| claimed.elapsed());
+        let lease = self.machine.lease();
+        let is_over = age > if entry == Entry::Claim { lease } else { lease * 2 / 3 };
         let of = |job: &Job, outcome| Mark {
             topic_id: marks.topic_id(),
             replayed_at: matches!(outcome, Marked::Replayed { .. }).then(now),
@@ -322,15 +327,20 @@ impl<F: FnMut(&Progress) + Send> Driver<'_, F> {
             lineage: Some(job.lineage.clone()),
         };
         let mark = match entry {
+            Entry::Restore if job.is_lost => marks.mark(at.1, marks.topic_id(), &self.ledger.run),
+            Entry::Result if matches!(job.outcome, Some(Marked::Replayed { .. })) => {
+                Some(of(job, job.outcome.clone()?))
+            }
+            _ if is_over => return None,
             Entry::Claim => Some(of(job, Marked::Claimed { lease: self.lease, again: self.options.again })),
             Entry::Result => Some(of(job, job.outcome.clone()?)),
-            Entry::Restore if job.is_lost => marks.mark(at.1, marks.topic_id(), &self.ledger.run),
             Entry::Restore => job.before.clone(),
         };
-        if entry == Entry::Claim && !std::mem::replace(&mut job.is_claimed, true) {
-            self.ledger.expect(at);
+        if entry == Entry::Claim && job.claimed.replace(Instant::now()).is_none() {
+            self.ledger.expect(at, job.known.clone());
         }
-        Some((at, mark))
+        // It is this run that says so now.
+        Some((at, mark.map(|mark| Mark { run: self.ledger.run.clone(), ..mark })))
     }
 
     fn tell(

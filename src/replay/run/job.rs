@@ -1,17 +1,18 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::ledger::{At, Ledger};
 use super::original::{self, Need};
-use super::target::{choose, warning};
+use super::target::{choose, may_fetch, warning};
 use super::targets::{self, Targets};
 use crate::broker::Ports;
 use crate::dead_letter::names;
 use crate::isolation::guard::guarded;
 use crate::record::{Header, ProducerRecord, RecordId, TopicPartition};
-use crate::replay::marks::{Lineage, Mark, Outcome as Marked};
+use crate::replay::marks::{Known, Lineage, Mark, Outcome as Marked};
 use crate::replay::reader::{is_failure_header, strip};
 use crate::replay::{Convention, Entry, Fixed, ReplayError, ReplayOptions, Skip};
 
@@ -28,8 +29,10 @@ pub(super) struct Job {
     pub(super) in_doubt: bool,
     /// The mark before the claim.
     pub(super) before: Option<Mark>,
-    /// Whether its claim was written once.
-    pub(super) is_claimed: bool,
+    /// What was known of it when the record was made.
+    pub(super) known: Known,
+    /// When its claim was last written.
+    pub(super) claimed: Option<Instant>,
     /// Whether another run has it, or has resolved it.
     pub(super) is_lost: bool,
     /// What came of sending it.
@@ -84,7 +87,8 @@ pub(super) async fn prepare(
         Err(reason) => return Ok(Decision::Fail(reason, told)),
     };
     let mut warning = warning(&target);
-    let content = match content(ports, &entry, &reading, &mut warning).await {
+    let may_read = |source: &str| may_fetch(&name, source, &reading, options);
+    let content = match content(ports, &entry, may_read, &mut warning).await {
         Ok(content) => content,
         Err(reason) => return Ok(Decision::Fail(reason, told)),
     };
@@ -113,8 +117,8 @@ pub(super) async fn prepare(
         target: to,
         origin,
         count: count + 1,
-        also_at: known.also_at,
-        maybe_at: known.maybe_at,
+        also_at: known.also_at.clone(),
+        maybe_at: known.maybe_at.clone(),
     };
     let mut headers = strip(fixed.headers, Convention::Unrecognized);
     headers.extend([
@@ -139,7 +143,8 @@ pub(super) async fn prepare(
         warning,
         in_doubt,
         before,
-        is_claimed: false,
+        known,
+        claimed: None,
         is_lost: false,
         outcome: None,
     })))
@@ -163,13 +168,13 @@ impl Content {
 async fn content(
     ports: &Ports,
     entry: &Entry,
-    reading: &[Arc<str>],
+    may_read: impl Fn(&str) -> bool,
     warning: &mut Option<String>,
 ) -> Result<Content, String> {
     let letter = &entry.letter;
     let need = original::need(letter);
     if need != Need::Nothing {
-        match original::fetch(ports, letter, reading).await {
+        match original::fetch(ports, letter, may_read).await {
             Ok(record) => {
                 return Ok(Content {
                     key: record.key_bytes(),

@@ -3,12 +3,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use uuid::Uuid;
 
 use super::target::vouched_source;
 use crate::broker::{BrokerError, Ports};
 use crate::record::{ProducerRecord, RecordId, TopicPartition};
-use crate::replay::marks::{self, Effect, FEED_BYTES, Mark, Marks, Place, RunId};
+use crate::replay::marks::{self, Effect, FEED_BYTES, Known, Mark, Marks, Origins, Place, RunId};
 use crate::replay::reading::RangeReader;
 use crate::replay::{DeadLetter, ReplayError, State};
 
@@ -22,10 +21,10 @@ pub(super) struct Ledger {
     topics: Vec<Marked>,
     /// Reads on in the marks topics that are written to.
     tail: Option<RangeReader>,
-    /// Claims that were written and not read yet, and whose claim they may take over.
-    claims: BTreeMap<At, Option<Uuid>>,
-    /// Marks of other dead-letter topics, which dead letters say that they stem from.
-    others: HashMap<String, Option<Marks>>,
+    /// Claims that were written and not read yet, and what was known of the letters when it was decided what to send.
+    claims: BTreeMap<At, Known>,
+    /// Marks by which dead letters that stem from others have their first origin.
+    origins: HashMap<String, Origins>,
 }
 
 struct Marked {
@@ -58,7 +57,7 @@ impl Ledger {
             topics: marked,
             tail: None,
             claims: BTreeMap::new(),
-            others: HashMap::new(),
+            origins: HashMap::new(),
         })
     }
 
@@ -98,12 +97,23 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes marks; those of one topic in their order. `None` takes a mark back. The topics must be open.
+    /// Reads what other runs have marked since; the marks topic is made where there is none.
+    pub(super) async fn refresh(&mut self, topic: usize) -> Result<(), ReplayError> {
+        if self.topics[topic].partition.is_none() {
+            return self.open(topic).await;
+        }
+        // A source reads each partition once at a time.
+        self.tail = None;
+        self.topics[topic].marks.refresh().await
+    }
+
+    /// Writes marks; those of one topic in their order, as many at once as fit one batch. `None` takes a mark back. The topics
+    /// must be open.
     pub(super) fn write(
         &self,
         entries: Vec<(At, Option<Mark>)>,
     ) -> impl Future<Output = Result<(), BrokerError>> + Send + use<> {
-        let mut batches: BTreeMap<usize, Vec<ProducerRecord>> = BTreeMap::new();
+        let mut batches: BTreeMap<usize, Batches> = BTreeMap::new();
         for ((topic, place), mark) in entries {
             let marks = &self.topics[topic].marks;
             let record =
@@ -113,18 +123,27 @@ impl Ledger {
         }
         let writes: Vec<_> = batches
             .into_iter()
-            .filter_map(|(topic, records)| {
+            .filter_map(|(topic, batches)| {
                 let partition = self.topics[topic].partition.clone()?;
-                Some(self.ports.produce.produce(partition, records))
+                let produce = Arc::clone(&self.ports.produce);
+                let mut batches = batches.all.into_iter();
+                // At once, whenever it is looked at what came of it.
+                let first = produce.produce(partition.clone(), batches.next()?);
+                Some(async move {
+                    first.await?;
+                    for records in batches {
+                        produce.produce(partition.clone(), records).await?;
+                    }
+                    Ok(())
+                })
             })
             .collect();
         async move { try_join_all(writes).await.map(drop) }
     }
 
-    /// Expects a claim that is about to be written, which may take the letter from the run that has it now.
-    pub(super) fn expect(&mut self, (topic, place): At) {
-        let from = self.topics[topic].marks.known(place).claimed_by.map(|run| run.id);
-        self.claims.insert((topic, place), from);
+    /// Expects a claim that is about to be written; `known` is what its record was made by.
+    pub(super) fn expect(&mut self, at: At, known: Known) {
+        self.claims.insert(at, known);
     }
 
     /// Whether claims wait to be read.
@@ -147,17 +166,17 @@ impl Ledger {
         let marks = &mut self.topics[topic].marks;
         let mut told = Vec::new();
         for record in piece.iter() {
+            let place = marks.place_of(&record);
+            let expected = place.and_then(|place| Some((marks.known(place), self.claims.get(&(topic, place))?)));
+            // Another run was there in between: what it may have sent is not known, so the next run will see to it.
+            let is_stale = expected.is_some_and(|(known, expected)| known != *expected);
             let Some(applied) = marks.take(&record) else { continue };
             let at = (topic, applied.place);
-            if applied.run != Some(self.run.id) {
+            if applied.run != Some(self.run.id) || !self.claims.contains_key(&at) {
                 continue;
             }
-            let Some(expected) = self.claims.get(&at) else { continue };
             let claim = match applied.effect {
-                // Of a run that nobody knew of: what it may have sent is not known, so the next run will see to it.
-                Effect::Claimed { from: Some(run) } if Some(run) != *expected => {
-                    Claim::Lost(marks.state(at.1.partition, at.1.offset))
-                }
+                Effect::Claimed { .. } if is_stale => Claim::Lost(marks.state(at.1.partition, at.1.offset)),
                 Effect::Claimed { .. } => Claim::Won,
                 Effect::Void => Claim::Lost(marks.state(at.1.partition, at.1.offset)),
                 Effect::Result => continue,
@@ -181,27 +200,56 @@ impl Ledger {
         let Some(of) = marks::parse_record(of) else { return Ok(None) };
         let place = Place::new(of.partition.partition(), of.offset);
         let name = of.partition.topic();
-        let marks = match self.topics.iter().find(|topic| &**topic.marks.dead_letters() == name) {
-            Some(known) => Some(&known.marks),
-            None => {
-                // Only marks of the same source are looked at: the headers can be forged.
-                let source = vouched_source(self.topics[topic].marks.dead_letters());
-                if source.is_none() || vouched_source(name) != source {
-                    return Ok(None);
-                }
-                if !self.others.contains_key(name) {
-                    let marks = match Marks::read(&self.ports, name).await {
-                        Ok(marks) => Some(marks),
-                        Err(ReplayError::NoSuchTopic { .. }) => None,
-                        Err(error) => return Err(error),
-                    };
-                    self.others.insert(name.to_owned(), marks);
-                }
-                self.others.get(name).and_then(Option::as_ref)
+        let vouched =
+            |mark: Option<Mark>| mark.filter(|mark| mark.vouches_for(id, &at)).and_then(|mark| mark.lineage?.origin);
+        let own = self.topics.iter().find(|topic| &**topic.marks.dead_letters() == name).map(|topic| &topic.marks);
+        if let Some(marks) = own
+            && let Some(origin) = vouched(marks.mark(place, marks.topic_id(), &self.run))
+        {
+            return Ok(Some(origin));
+        }
+        // Only marks of the same source are looked at: the headers can be forged.
+        let source = vouched_source(self.topics[topic].marks.dead_letters());
+        if own.is_none() && (source.is_none() || vouched_source(name) != source) {
+            return Ok(None);
+        }
+        if own.is_some() {
+            // What it reads is about to be read a second time, over the same ports.
+            self.tail = None;
+        }
+        // Even where that letter, or its topic, has gone since.
+        if !self.origins.contains_key(name) {
+            self.origins.insert(name.to_owned(), Origins::read(&self.ports, name).await?);
+        }
+        let Some(origins) = self.origins.get_mut(name) else { return Ok(None) };
+        Ok(vouched(origins.mark(place).await?))
+    }
+}
+
+/// Records, in batches that brokers take.
+#[derive(Default)]
+struct Batches {
+    all: Vec<Vec<ProducerRecord>>,
+    /// How large the last one is.
+    bytes: usize,
+}
+
+/// Below the broker's default limit, in bytes.
+const BATCH_BYTES: usize = 512 * 1024;
+
+impl Batches {
+    fn push(&mut self, record: ProducerRecord) {
+        let bytes = record.key.as_ref().map_or(0, |it| it.len()) + record.value.as_ref().map_or(0, |it| it.len()) + 64;
+        match self.all.last_mut() {
+            Some(last) if self.bytes + bytes <= BATCH_BYTES => {
+                last.push(record);
+                self.bytes += bytes;
             }
-        };
-        let mark = marks.and_then(|marks| marks.mark(place, marks.topic_id(), &self.run));
-        Ok(mark.filter(|mark| mark.vouches_for(id, &at)).and_then(|mark| mark.lineage?.origin))
+            _ => {
+                self.all.push(vec![record]);
+                self.bytes = bytes;
+            }
+        }
     }
 }
 

@@ -107,6 +107,11 @@ impl<L: Ord + Clone> Machine<L> {
         }
     }
 
+    /// How long a claim holds.
+    pub(super) fn lease(&self) -> Duration {
+        self.settings.lease
+    }
+
     /// How many letters may be under way: no more than are sent in a second, since they are claimed for so long.
     fn limit(&self) -> usize {
         let per_second = self.settings.interval.map(|interval| 1.0 / interval.as_secs_f64());

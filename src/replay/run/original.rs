@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::broker::{OffsetSpec, Ports};
@@ -30,12 +29,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much is fetched for it, unless it is larger, in bytes.
 const FEED_BYTES: usize = 64 << 10;
 
-/// Fetches the record that a dead letter was made of. The error says why it cannot be had, as a clause. `reading` are topics that
-/// are being read over these ports already.
-pub(super) async fn fetch(ports: &Ports, letter: &DeadLetter, reading: &[Arc<str>]) -> Result<Record, String> {
+/// Fetches the record that a dead letter was made of. The error says why it cannot be had, as a clause. `may_read` tells
+/// of which topics it may be.
+pub(super) async fn fetch(
+    ports: &Ports,
+    letter: &DeadLetter,
+    may_read: impl Fn(&str) -> bool,
+) -> Result<Record, String> {
     let Some(at) = letter.origin.record() else { return Err("where it came from is not known".to_owned()) };
-    if reading.iter().any(|topic| **topic == *at.partition.topic()) {
-        return Err(format!("it says that it came from {at}, which is a dead letter itself"));
+    if !may_read(at.partition.topic()) {
+        return Err(format!(
+            "it says that it came from {at}, and its topic's name does not vouch for that: a source must be an allowed target"
+        ));
     }
     let read = read(ports, &at);
     let record = match tokio::time::timeout(PATIENCE, read).await {

@@ -22,17 +22,27 @@ pub(super) fn choose(
     options: &ReplayOptions,
 ) -> Result<Arc<str>, Skip> {
     let target = options.target.as_ref().or(source).ok_or(Skip::NoSource)?;
-    // These would be read again at once, or break the bookkeeping: nobody can mean that.
-    let never = reading.contains(target)
-        || &**target == dead_letters
-        || target.ends_with(marks::SUFFIX)
-        || target.starts_with("__")
-        || target.is_empty();
-    let allowed = options.allowed_targets.contains(target) || vouched_source(dead_letters) == Some(target);
-    if never || !allowed {
+    if !is_allowed(dead_letters, target, reading, options) {
         return Err(Skip::NotAllowed(target.to_string()));
     }
     Ok(Arc::clone(target))
+}
+
+/// Whether the original of a dead letter may be fetched from the topic that it names: whoever wrote it would else have records sent
+/// on that they may not read themselves.
+pub(super) fn may_fetch(dead_letters: &str, source: &str, reading: &[Arc<str>], options: &ReplayOptions) -> bool {
+    is_allowed(dead_letters, source, reading, options)
+}
+
+fn is_allowed(dead_letters: &str, topic: &str, reading: &[Arc<str>], options: &ReplayOptions) -> bool {
+    // These are being read, or hold the bookkeeping: nobody can mean them.
+    let never = reading.iter().any(|reading| **reading == *topic)
+        || topic == dead_letters
+        || topic.ends_with(marks::SUFFIX)
+        || topic.starts_with("__")
+        || topic.is_empty();
+    let allowed = options.allowed_targets.iter().any(|allowed| **allowed == *topic);
+    !never && (allowed || vouched_source(dead_letters) == Some(topic))
 }
 
 /// What somebody should know of a target: that a topic of this name is one of retries or dead letters, whose readers expect

@@ -79,6 +79,34 @@ fn a_failure_leaves_the_letter_to_the_next_run() {
 }
 
 #[test]
+fn who_lost_a_letter_says_nothing_of_it_but_that_it_was_sent() {
+    let discarded = |id| of(id, Outcome::Discarded { reason: "old".to_owned() });
+    let mut index = Index::default();
+    index.apply(PLACE, claim(1), 0);
+    index.apply(PLACE, claim(2), 100);
+    assert_eq!(index.apply(PLACE, failed(1), 101), Effect::Void);
+    assert_eq!(index.apply(PLACE, discarded(3), 102), Effect::Void);
+    assert_eq!(index.known(PLACE).claimed_by, Some(run(2)));
+    assert_eq!(index.apply(PLACE, replayed(1), 103), Effect::Result);
+    assert_eq!(index.known(PLACE).maybe_at, [TopicPartition::new("orders", 0)], "the other run may have sent it, too");
+    // When the run has died, it may be discarded.
+    let mut index = Index::default();
+    index.apply(PLACE, claim(1), 0);
+    assert_eq!(index.apply(PLACE, discarded(3), 100), Effect::Result);
+}
+
+#[test]
+fn marks_of_another_topic_of_the_name_hold_nobody_up() {
+    let of_topic = |id, mark| Mark { topic_id: Some(Uuid::from_u128(id)), ..mark };
+    let mut index = Index::default();
+    index.apply(PLACE, of_topic(1, replayed(1)), 0);
+    assert_eq!(index.apply(PLACE, of_topic(1, claim(2)), 1), Effect::Void);
+    assert_eq!(index.apply(PLACE, claim(2), 1), Effect::Void, "who does not know the id means the same topic");
+    assert_eq!(index.apply(PLACE, of_topic(2, claim(2)), 1), Effect::Claimed { from: None });
+    assert!(!index.is_resolved(PLACE));
+}
+
+#[test]
 fn a_replayed_letter_takes_its_lineage_along() {
     let mut index = Index::default();
     index.apply(PLACE, replayed(1), 1);
@@ -115,6 +143,8 @@ proptest! {
             let place = Place { partition, offset };
             match mark {
                 Some(mark) => {
+                    // Numbers are told of one topic's marks only.
+                    let mark = Mark { topic_id: None, ..mark };
                     let effect = index.apply(place, mark.clone(), at as i64);
                     prop_assert_eq!(numbers.apply(place, mark, at as i64), effect);
                 }
