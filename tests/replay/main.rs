@@ -10,6 +10,7 @@ mod fidelity;
 #[allow(dead_code)] // a part of it is used here
 mod fixture;
 mod following;
+mod foreign;
 mod gaps;
 mod grouping;
 mod kill;
