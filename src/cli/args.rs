@@ -14,7 +14,7 @@ Exit codes:
     1  something failed, such as the replay of some dead letters; the others are done
     2  the command line or a setting makes no sense, or nobody confirmed; nothing was sent
     3  the broker could not be reached, or refused
-    4  nothing to do: no dead letter fits, all that fit were left, or a topic, group or dead letter does not exist
+    4  nothing to do: no dead letter fits, all that fit were left, nothing was edited, or a topic, group or dead letter does not exist
     5  dlq watch --once: a topic is not healthy
   130  Ctrl-C before the end
 
@@ -51,7 +51,7 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Dead letters: list, show, group, replay, discard, count, follow, watch
+    /// Dead letters: list, show, groups, replay, discard, stats, tail, watch
     #[command(subcommand)]
     Dlq(Box<DlqCommand>),
     /// List topics, with partitions and records
@@ -65,6 +65,13 @@ pub(super) enum Command {
     /// Runs jq programs for `dlq replay --fix`, in a process of its own
     #[command(hide = true)]
     JqWorker(JqWorkerArgs),
+}
+
+impl Command {
+    /// Whether it tells people of dead letters, and so must say where that fails.
+    pub(super) fn watches(&self) -> bool {
+        matches!(self, Self::Dlq(command) if matches!(**command, DlqCommand::Watch(_)))
+    }
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::exit::{CliError, Exit};
+use super::number;
 use super::output::Out;
 use crate::broker::NewTopic;
 use crate::broker::embedded::{Broker, EmbeddedError};
@@ -23,11 +24,11 @@ Examples:
   bezoar broker --port 0 --output json")]
 pub(super) struct BrokerArgs {
     /// The port to listen on; 0 for any that is free
-    #[arg(long, default_value_t = 9092)]
+    #[arg(long, default_value_t = 9092, value_parser = number::whole::<u16>)]
     port: u16,
 
     /// The address to listen on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_parser = parse_ip)]
     listen: IpAddr,
 
     /// The host that clients are told to connect to [default: the address listened on]
@@ -83,9 +84,15 @@ pub(super) async fn run(args: &BrokerArgs, out: &mut Out) -> Result<Exit, CliErr
 
 fn explain(error: EmbeddedError) -> CliError {
     match error {
-        EmbeddedError::Bind { .. } => CliError::failed(format!("{error}; choose another port with --port (0: any)")),
+        EmbeddedError::Bind { address, source } => CliError::failed(format!(
+            "the broker cannot listen on {address} ({source}): choose another port with --port (0: any that is free)"
+        )),
         _ => CliError::usage(error),
     }
+}
+
+fn parse_ip(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "write an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all".to_owned())
 }
 
 fn parse_topic(text: &str) -> Result<NewTopic, String> {

@@ -2,6 +2,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use super::settings;
 use crate::broker::{BrokerError, ErrorCode};
 use crate::policy::ConfigError;
 use crate::replay::ReplayError;
@@ -82,7 +83,7 @@ impl From<BrokerError> for CliError {
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        Self::usage(error)
+        Self::usage(settings::explain(&error))
     }
 }
 

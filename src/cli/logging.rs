@@ -4,9 +4,11 @@ use tracing_subscriber::EnvFilter;
 
 use super::output::escape;
 
-/// Logs on standard error: errors, or what `-v` and BEZOAR_LOG ask for.
-pub(super) fn start(verbose: u8) {
+/// Logs on standard error: errors, or what `-v` and BEZOAR_LOG ask for. Where it `watches`, alerts that could not be passed on too.
+pub(super) fn start(verbose: u8, watches: bool) {
     let default = match verbose {
+        // What the standalone monitor warns of, the command says itself.
+        0 if watches => "error,bezoar::monitor=warn,bezoar::monitor::standalone=error",
         0 => "error",
         1 => "bezoar=info",
         2 => "bezoar=debug",

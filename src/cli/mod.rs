@@ -10,8 +10,10 @@ mod fix;
 mod interrupt;
 mod lag;
 mod logging;
+mod number;
 mod output;
 mod select;
+mod settings;
 mod topics;
 
 use std::process::ExitCode;
@@ -34,7 +36,7 @@ pub fn main() -> ExitCode {
     if let Command::JqWorker(worker) = &cli.command {
         return fix::serve(&worker.program);
     }
-    logging::start(cli.verbose);
+    logging::start(cli.verbose, cli.command.watches());
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -45,11 +45,31 @@ async fn a_broker_that_is_not_there_is_said_by_the_exit_code() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_none_is_a_mistake_of_the_command_line() {
+    for wrong in ["localhost", "http://localhost:9092", "localhost:9092,other", "localhost:port"] {
+        plain(&format!("topics --bootstrap {wrong}")).await.fails(2, "write HOST:PORT");
+    }
+}
+
+#[tokio::test]
+async fn what_is_connected_to_is_logged_where_that_is_asked_for() {
+    let stage = Stage::new().await;
+    let ran = stage.run("topics -v").await;
+    ran.ends(0);
+    assert!(ran.stderr.contains("connected") && ran.stderr.contains(&stage.bootstrap), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'), "no terminal, no colours: {:?}", ran.stderr);
+}
+
+#[tokio::test]
 async fn security_that_makes_no_sense_is_told_before_anything_is_sent() {
     let line = "topics --bootstrap 127.0.0.1:1";
     plain(&format!("{line} --sasl-username alice")).await.fails(2, "--sasl-mechanism");
-    plain(&format!("{line} --sasl-mechanism plain --sasl-username alice")).await.fails(2, "security.sasl.password");
-    plain(&format!("{line} --tls-ca-file /no/such/file")).await.fails(2, "security.tls.ca_file");
+    let ran_without = plain(&format!("{line} --sasl-mechanism plain --sasl-username alice")).await;
+    for way in ["--sasl-password-file", "BEZOAR_SASL_PASSWORD", "security.sasl.password"] {
+        ran_without.fails(2, way);
+    }
+    plain(&format!("{line} --sasl-mechanism plain")).await.fails(2, "--sasl-username");
+    plain(&format!("{line} --tls-ca-file /no/such/file")).await.fails(2, "--tls-ca-file = \"/no/such/file\"");
     plain(&format!("{line} --sasl-mechanism PLAIN --sasl-password hunter2")).await.fails(2, "--sasl-password");
     plain(&format!("{line} --config /no/such/file")).await.fails(2, "/no/such/file");
     let mut unset =

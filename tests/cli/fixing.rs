@@ -150,7 +150,7 @@ async fn an_edit_that_comes_to_nothing_sends_nothing() {
     let (validation, _) = stage.fill().await;
     let place = format!("{validation}/0/2");
     let unchanged = stage.edit(&place, "true", "--yes").await;
-    assert_eq!(unchanged.ends(0), "");
+    assert_eq!(unchanged.ends(4), "");
     assert!(unchanged.stderr.contains("nothing was sent"), "{}", unchanged.stderr);
     stage.edit(&place, "false", "--yes").await.fails(1, "failed (exit status: 1): nothing was sent");
     let broken = stage.edit(&place, "printf '{\"a\": ' > \"$2\"", "--yes").await;
@@ -194,7 +194,10 @@ async fn a_dry_run_shows_the_diff_and_what_would_fail() {
     );
     let lines = stage.fix(program, "--source $ORDERS --category validation --dry-run --output json").await.json();
     let outcomes: Vec<&Value> = lines.iter().map(|line| &line["outcome"]).collect();
-    assert_eq!(outcomes, [&json!("failed"), &json!("skipped"), &json!("skipped"), &json!("skipped"), &Value::Null]);
+    assert_eq!(
+        outcomes,
+        [&json!("failed"), &json!("would_send"), &json!("would_send"), &json!("would_send"), &Value::Null]
+    );
     assert_eq!((&lines[4]["failed"], &lines[4]["skipped"], &lines[4]["dry_run"]), (&json!(1), &json!(3), &json!(true)));
     assert_eq!(stage.values().await, Vec::<String>::new());
 }

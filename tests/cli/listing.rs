@@ -100,6 +100,8 @@ async fn each_condition_is_a_flag() {
         ("--since 1h", 5),
         ("--until 1h", 0),
         ("--since 2024-01-15T10:30:00Z --until 2100-01-01T00:00:00Z", 5),
+        ("--since 2024-01-15", 5),
+        ("--until 2024-01-15", 0),
         ("--header tenant", 4),
         ("--header tenant=blue", 4),
         ("--header tenant=red", 0),
@@ -132,6 +134,31 @@ async fn what_is_not_there_is_said_by_the_exit_code() {
     stage.run(&format!("dlq show {validation}/0/99")).await.fails(4, "the log ends at offset 4");
     stage.run(&format!("dlq show {validation}/7/0")).await.fails(4, "no partition");
     stage.run("dlq show nothing-here.dlq/0/0").await.fails(4, "does not exist");
+}
+
+#[tokio::test]
+async fn a_source_topic_in_place_of_its_dead_letters_is_noticed() {
+    let stage = Stage::new().await;
+    let (validation, poison) = stage.fill().await;
+    // It is empty: nothing can be said.
+    assert_eq!(stage.run("dlq list $ORDERS").await.stderr, "error: no dead letter fits\n");
+    for number in 0..11 {
+        stage.produce(ProducerRecord::to(&*stage.orders).partition(0).value(format!("{number}"))).await;
+    }
+    let said =
+        format!("none of the 11 records of \"{0}\" is a dead letter; did you mean --source {0}?\n", stage.orders);
+    for line in ["stats $ORDERS", "list $ORDERS --limit 2", "groups $ORDERS"] {
+        let ran = stage.run(&format!("dlq {line}")).await;
+        ran.ends(0);
+        assert!(ran.stderr.ends_with(&said), "{line}: {}", ran.stderr);
+    }
+    let none = stage.run("dlq list $ORDERS --key nobody").await;
+    none.ends(4);
+    assert!(none.stderr.starts_with(&said), "{}", none.stderr);
+    for line in [format!("list {validation}"), format!("stats {validation} {poison}")] {
+        let ran = stage.run(&format!("dlq {line}")).await;
+        assert!(!ran.stderr.contains("did you mean"), "{line}: {}", ran.stderr);
+    }
 }
 
 #[tokio::test]
@@ -171,7 +198,7 @@ async fn stats_count_per_topic() {
     assert_eq!(without_age(&rows[3]), format!("{validation} 4 0 0 4"));
     let breakdown: Vec<String> = rows[5..].iter().map(|row| row.join(" ")).collect();
     let expected = ["1 transient", "1 unknown", &format!("1 from {}", stage.orders), "1 from payments"];
-    assert_eq!(breakdown[0], "TOPIC UNRESOLVED OF THEM");
+    assert_eq!(breakdown[0], "TOPIC UNRESOLVED BY");
     assert_eq!(breakdown[1..].len(), expected.len(), "{}", ran.stdout);
     for what in expected {
         assert!(breakdown.contains(&format!("{single} {what}")), "{what}: {}", ran.stdout);
@@ -201,18 +228,18 @@ async fn show_tells_all() {
     let text = ran.ends(0);
     let orders = &stage.orders;
     for line in [
-        &format!("Dead letter   {validation}/0/2, published 20"),
-        "State         unresolved",
-        &format!("Came from     {orders}/0/2"),
-        "Category      validation",
-        "Error         orders::BadItems",
-        "Message       items of order 2 are no list",
-        "Attempts      3",
-        "First failed  2024-01-15T10:30:00.000Z (",
-        "Group         shipping",
-        "Consumer      shipping@host:1 (version 1.2.3)",
-        "Replayed      never before",
-        "Written as    bezoar (exact)",
+        &format!("Dead letter      {validation}/0/2, published 20"),
+        "State            unresolved",
+        &format!("Came from        {orders}/0/2"),
+        "Category         validation",
+        "Error            orders::BadItems",
+        "Message          items of order 2 are no list",
+        "Attempts         3",
+        "First failed     2024-01-15T10:30:00.000Z (",
+        "Group            shipping",
+        "Consumer         shipping@host:1 (version 1.2.3)",
+        "Earlier replays  0",
+        "Written as       bezoar (exact)",
         "Key (text, 2 bytes)\n  k2\n",
         "1 header\n  tenant: blue\n",
         "Value (JSON, 37 bytes)\n  {\n    \"order_id\": \"ord_2\",\n    \"items\": \"broken\"\n  }\n",

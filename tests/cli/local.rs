@@ -37,10 +37,32 @@ async fn a_command_line_that_makes_no_sense_says_what_would() {
     plain("").await.fails(2, "Usage: bezoar");
     plain("dlq lst").await.fails(2, "list");
     plain("dlq list --bootstrap localhost:1").await.fails(2, "--source");
-    plain("dlq list orders.dlq --category poisson").await.fails(2, "use one of validation, transient");
+    plain("dlq list orders.dlq --category poisson").await.fails(2, "possible values: validation, transient");
     plain("dlq list orders.dlq --since yesterday").await.fails(2, "2026-01-31T08:00:00Z");
     plain("dlq show orders.dlq").await.fails(2, "TOPIC/PARTITION/OFFSET");
     plain("lag").await.fails(2, "<GROUP>");
+    // Before any broker is asked for.
+    plain("dlq list orders.dlq --since 1h --until 2h").await.fails(2, "--until");
+    plain("dlq discard orders.dlq --since 1h --until 2h --reason r --yes").await.fails(2, "--until");
+}
+
+#[tokio::test]
+async fn numbers_and_the_like_say_what_is_expected() {
+    for (line, says) in [
+        ("dlq list orders.dlq --limit x", "a whole number"),
+        ("dlq groups orders.dlq --limit=-1", "a whole number"),
+        ("dlq tail orders.dlq --limit 1.5", "a whole number"),
+        ("dlq list orders.dlq --source-partition p", "a whole number"),
+        ("dlq list orders.dlq --key-base64 !", "base64"),
+        ("dlq watch orders.dlq --warning many", "a whole number"),
+        ("dlq replay orders.dlq --in-flight 0", "write 1 or more"),
+        ("dlq replay orders.dlq --rate fast", "from 1 on"),
+        ("broker --port http", "a whole number"),
+        ("broker --port 65536", "a smaller number"),
+        ("broker --listen here", "an IP address"),
+    ] {
+        plain(line).await.fails(2, says);
+    }
 }
 
 #[tokio::test]
@@ -49,6 +71,7 @@ async fn completions_are_there_for_all_shells() {
         let script = plain(&format!("completions {shell}")).await;
         let text = script.ends(0);
         assert!(text.contains("fingerprint") && text.len() > 1_000, "{shell}");
+        assert!(shell == "elvish" || shell == "powershell" || text.contains("dependency"), "{shell}");
     }
     plain("completions tcsh").await.fails(2, "bash");
 }
@@ -78,7 +101,8 @@ async fn the_broker_runs_until_it_is_interrupted() {
     let rows: Vec<Vec<&str>> = topics.ends(0).lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows, [["TOPIC", "PARTITIONS", "RECORDS"], ["orders", "3", "0"], ["orders.dlq", "1", "0"]]);
     let again = plain(&format!("broker --port {}", address.rsplit_once(':').unwrap().1)).await;
-    again.fails(1, "choose another port");
+    again.fails(1, "choose another port with --port");
+    assert_eq!(again.stderr.matches("choose another port").count(), 1, "{}", again.stderr);
     #[cfg(unix)]
     {
         let id = broker.id().unwrap().to_string();

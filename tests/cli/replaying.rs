@@ -38,7 +38,7 @@ async fn dead_letters_go_back_to_where_they_came_from_once() {
     let all = stage.run("dlq list --source $ORDERS --state all").await;
     assert!(all.ends(0).lines().next().unwrap().contains("STATE"), "{}", all.stdout);
     let shown = stage.run(&format!("dlq show {validation}/0/1")).await;
-    assert!(shown.ends(0).contains(&format!("State         replayed to {}/0/", stage.orders)), "{}", shown.stdout);
+    assert!(shown.ends(0).contains(&format!("State            replayed to {}/0/", stage.orders)), "{}", shown.stdout);
 }
 
 #[tokio::test]
@@ -55,7 +55,9 @@ async fn a_group_or_all_is_replayed_with_json_lines() {
         assert!(letter["sent_to"].as_str().unwrap().starts_with(&format!("{}/0/", stage.orders)), "{letter}");
     }
     let summary = json!({
-        "kind": "summary", "success": 4, "failed": 0, "skipped": 0, "dry_run": false, "interrupted": false, "maybe_doubled": [],
+        "kind": "summary", "success": 4, "failed": 0, "skipped": 0, "would_send": 0, "dry_run": false, "interrupted": false,
+        "maybe_doubled": [],
+        "skips": {"dry_run": 0, "resolved": 0, "claimed": 0, "parked": 0, "not_allowed": 0, "no_source": 0},
     });
     assert_eq!(lines[4], summary);
     // Those are resolved now.
@@ -79,13 +81,44 @@ async fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 }
 
 #[tokio::test]
+async fn a_dry_run_for_programs_tells_what_would_be_sent_from_what_is_left() {
+    let stage = Stage::new().await;
+    let (validation, _) = stage.fill().await;
+    stage.run(&format!("dlq discard {validation}/0/0 --reason r --yes")).await.ends(0);
+    let lines = stage.json("dlq replay --source $ORDERS --category validation --state all --dry-run").await;
+    let of = |outcome| lines.iter().filter(|line| line["outcome"] == outcome).collect::<Vec<_>>();
+    let (planned, left) = (of("would_send"), of("skipped"));
+    assert_eq!((planned.len(), left.len(), lines.len()), (3, 1, 5), "{lines:?}");
+    assert!(planned.iter().all(|line| line["target"] == format!("{}/0", stage.orders) && line["reason"].is_null()));
+    assert!(left[0]["reason"].as_str().unwrap().contains("resolved already"), "{left:?}");
+    let summary = &lines[4];
+    assert_eq!((&summary["would_send"], &summary["skipped"]), (&json!(3), &json!(4)));
+    let skips = json!({"dry_run": 3, "resolved": 1, "claimed": 0, "parked": 0, "not_allowed": 0, "no_source": 0});
+    assert_eq!(summary["skips"], skips);
+}
+
+#[tokio::test]
+async fn a_place_without_a_dead_letter_is_nothing_to_do() {
+    let stage = Stage::new().await;
+    let (validation, _) = stage.fill().await;
+    for how in ["--yes", "--dry-run", "--yes --output json", "--dry-run --output json"] {
+        let ran = stage.run(&format!("dlq replay {validation}/0/99 {how}")).await;
+        assert!(ran.ends(4).contains(&format!("there is no dead letter at {validation}/0/99")), "{how}: {ran:?}");
+    }
+    // Where others are sent something has failed.
+    stage.run(&format!("dlq replay {validation}/0/0 {validation}/0/99 --yes")).await.ends(1);
+    stage.run(&format!("dlq discard {validation}/0/99 --reason r --yes")).await.ends(4);
+    stage.run(&format!("dlq discard {validation}/0/1 {validation}/0/99 --reason r --yes")).await.ends(1);
+}
+
+#[tokio::test]
 async fn only_what_is_allowed_is_a_target() {
     let stage = Stage::new().await;
     let (validation, _) = stage.fill().await;
     let repair = format!("{}-repair", stage.orders);
     stage.create(&repair, 1).await;
     let refused = stage.run(&format!("dlq replay {validation}/0/0 --to {repair} --yes")).await;
-    assert!(refused.ends(4).contains(&format!("--allow-target {repair}")), "{}", refused.stdout);
+    assert!(refused.ends(4).contains(&format!("allow it by --allow-target {repair}")), "{}", refused.stdout);
     let allowed = stage.run(&format!("dlq replay {validation}/0/0 --to {repair} --allow-target {repair} --yes")).await;
     assert!(allowed.ends(0).contains(&format!("sent to {repair}/0/0")), "{}", allowed.stdout);
     let mut command = stage.command(["dlq", "replay", &format!("{validation}/0/1"), "--to", &repair, "--yes"]);
@@ -117,6 +150,7 @@ async fn a_failure_is_counted_and_said() {
     let ran = stage.run(&format!("dlq replay {topic} --all --yes")).await;
     let text = ran.ends(1);
     assert!(text.contains(&format!("{topic}/0/0: failed: ")), "{text}");
+    assert!(text.contains("--to"), "{text}");
     assert!(text.contains("replayed 0, failed 3, skipped 0\n  failed 3: "), "{text}");
     assert_eq!(stage.json(&format!("dlq list {topic}")).await.len(), 3);
     let stopped = stage.run(&format!("dlq replay {topic} --all --yes --stop-at-first-error --in-flight 1")).await;
@@ -153,7 +187,7 @@ async fn a_discard_resolves_with_a_reason() {
 async fn what_is_to_be_done_must_be_said() {
     let stage = Stage::new().await;
     stage.run("dlq replay --yes").await.fails(2, "nothing to replay is named");
-    stage.run("dlq replay --source $ORDERS --yes").await.fails(2, "or --all");
+    stage.run("dlq replay --source $ORDERS --yes").await.fails(2, "say which dead letters to replay: give");
     stage.run("dlq discard --source $ORDERS --reason r --yes").await.fails(2, "or --all");
     stage.run("dlq replay $ORDERS.dlq/0/0 --all --yes").await.fails(2, "places go with neither");
     stage.run("dlq replay $ORDERS.dlq/0/0 --in-flight 0 --yes").await.fails(2, "--in-flight");

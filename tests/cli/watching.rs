@@ -30,11 +30,15 @@ async fn one_look_tells_by_the_exit_code() {
 async fn settings_that_make_no_sense_are_told() {
     let stage = Stage::new().await;
     stage.fill().await;
-    stage.run("dlq watch --source $ORDERS --once --warning 5 --critical 5").await.fails(2, "monitor.critical");
+    stage
+        .run("dlq watch --source $ORDERS --once --warning 5 --critical 5")
+        .await
+        .fails(2, "--critical = 5 is not above --warning (5)");
     stage.run("dlq watch --source $ORDERS --template slack").await.fails(2, "--webhook");
     stage.run("dlq watch --source $ORDERS --template pagerduty").await.fails(2, "BEZOAR_ROUTING_KEY");
-    stage.run("dlq watch --source $ORDERS --webhook nonsense").await.fails(2, "webhook");
+    stage.run("dlq watch --source $ORDERS --webhook nonsense").await.fails(2, "--webhook = ");
     stage.run("dlq watch --source $ORDERS --tag nonsense").await.fails(2, "NAME=VALUE");
+    stage.run("dlq watch --source $ORDERS --warning 0").await.fails(2, "--warning = 0");
     stage.run("dlq watch --source nothing-here --once").await.fails(4, "nothing-here.dlq");
 }
 
@@ -101,4 +105,24 @@ async fn alerts_are_shown_and_posted_until_ctrl_c() {
     while lines.next_line().await.unwrap().is_some() {}
     assert_eq!(notes.next_line().await.unwrap(), None);
     assert_eq!(watch.wait().await.unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_webhook_that_cannot_be_reached_is_told() {
+    let stage = Stage::new().await;
+    let (validation, _) = stage.fill().await;
+    let args =
+        ["dlq", "watch", &validation, "--warning", "1", "--interval", "50ms", "--webhook", "http://127.0.0.1:1/"];
+    let mut watch = stage.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut notes = BufReader::new(watch.stderr.take().unwrap()).lines();
+    let told = loop {
+        let line = notes.next_line().await.unwrap().expect("it goes on");
+        if line.contains("WARN") {
+            break line;
+        }
+    };
+    assert!(told.contains("an alert could not be passed on") && told.contains("127.0.0.1"), "{told}");
+    assert!(!told.contains('\u{1b}'), "{told:?}");
+    watch.kill().await.unwrap();
 }

@@ -38,7 +38,11 @@ pub(super) struct ConnectionArgs {
 impl ConnectionArgs {
     /// Connects, and gives ports of their own.
     pub(super) async fn ports(&self) -> Result<Ports, CliError> {
-        Ok(Plane::Native.connect(self.settings()?).await?)
+        let settings = self.settings()?;
+        let bootstrap = settings.bootstrap.join(", ");
+        let ports = Plane::Native.connect(settings).await?;
+        tracing::info!(bootstrap, "connected");
+        Ok(ports)
     }
 
     fn settings(&self) -> Result<ConnectionSettings, CliError> {
@@ -57,6 +61,12 @@ impl ConnectionArgs {
                  file that has `bootstrap` with --config FILE",
             ));
         }
+        if let Some(wrong) = bootstrap.iter().find(|address| !is_address(address)) {
+            return Err(CliError::usage(format!(
+                "{wrong:?} is no address of a broker: write HOST:PORT, such as localhost:9092 (an IPv6 host in brackets: \
+                 [::1]:9092)"
+            )));
+        }
         let mut settings = ConnectionSettings::new(bootstrap);
         // So long may a fetch stand that asked for less than is wanted now: people wait.
         settings.fetch_max_wait = Duration::from_millis(100);
@@ -65,5 +75,30 @@ impl ConnectionArgs {
         settings.connect_timeout = settings.connect_timeout.min(self.request_timeout);
         settings.request_timeout = self.request_timeout;
         Ok(settings)
+    }
+}
+
+/// Whether a text can be `host:port`.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_bare = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
+        let is_host =
+            !host.is_empty() && !host.contains(|letter: char| letter.is_whitespace() || "/@".contains(letter));
+        is_bare && is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_host_and_a_port() {
+        for address in ["localhost:9092", "127.0.0.1:1", "[::1]:9092", "kafka-0.kafka.svc:65535"] {
+            assert!(is_address(address), "{address}");
+        }
+        for wrong in ["", "localhost", ":9092", "::1:9092", "http://a:1", "a b:1", "a:0", "a:65536", "a:x", "u@h:1"] {
+            assert!(!is_address(wrong), "{wrong}");
+        }
     }
 }

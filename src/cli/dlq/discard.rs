@@ -85,7 +85,7 @@ pub(super) async fn run(args: &DiscardArgs, connection: &ConnectionArgs, out: &m
     }
     Ok(match (claimed, missing, discarded) {
         (0, 0, 1..) => Exit::Done,
-        (0, _, _) => Exit::Nothing,
+        (0, _, 0) => Exit::Nothing,
         _ => Exit::Failed,
     })
 }

@@ -1,9 +1,10 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::note_unreadable;
+use super::{note_no_dead_letters, note_unreadable};
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
+use crate::cli::number;
 use crate::cli::output::entry::{EntryJson, error_text};
 use crate::cli::output::time::{age, now, rfc3339};
 use crate::cli::output::{Column, Out, Table, count, note, thousands};
@@ -24,7 +25,7 @@ pub(in crate::cli) struct GroupsArgs {
     topics: TopicArgs,
 
     /// How many groups to show at most; all that fit are counted
-    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 100)]
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 100, value_parser = number::whole::<usize>)]
     limit: usize,
 
     #[command(flatten)]
@@ -41,11 +42,13 @@ struct GroupJson<'a> {
 }
 
 pub(super) async fn run(args: &GroupsArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let filter = args.filter.filter()?;
     let ports = connection.ports().await?;
     let topics = args.topics.resolve(&*ports.admin).await?;
-    let found = DeadLetters::new(ports, topics).groups(&args.filter.filter()).await?;
+    let found = DeadLetters::new(ports.clone(), topics.clone()).groups(&filter).await?;
     note_unreadable(found.unreadable);
     if found.groups.is_empty() {
+        note_no_dead_letters(&ports, &topics).await?;
         return Err(CliError::nothing("no dead letter fits"));
     }
     let groups = &found.groups[..found.groups.len().min(args.limit)];
@@ -73,6 +76,7 @@ pub(super) async fn run(args: &GroupsArgs, connection: &ConnectionArgs, out: &mu
         text.push_str(&format!("; {others} of faults beyond these could not be grouped: give conditions"));
     }
     note(&text);
+    note_no_dead_letters(&ports, &topics).await?;
     Ok(Exit::Done)
 }
 

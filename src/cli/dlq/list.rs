@@ -1,8 +1,9 @@
 use clap::Args;
 
-use super::note_unreadable;
+use super::{note_no_dead_letters, note_unreadable};
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
+use crate::cli::number;
 use crate::cli::output::entry::{EntryJson, error_text, state_name};
 use crate::cli::output::time::{age, now};
 use crate::cli::output::{Column, Out, Table, count, note, thousands};
@@ -26,7 +27,7 @@ pub(in crate::cli) struct ListArgs {
     topics: TopicArgs,
 
     /// How many to list at most; all that fit are counted
-    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = Listing::LIMIT)]
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = Listing::LIMIT, value_parser = number::whole::<usize>)]
     limit: usize,
 
     /// The newest first, over all topics; only as many are read as it takes, and not all that fit are counted
@@ -38,15 +39,17 @@ pub(in crate::cli) struct ListArgs {
 }
 
 pub(super) async fn run(args: &ListArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let filter = args.filter.filter()?;
     let ports = connection.ports().await?;
     let topics = args.topics.resolve(&*ports.admin).await?;
-    let (letters, filter) = (DeadLetters::new(ports, topics), args.filter.filter());
+    let letters = DeadLetters::new(ports.clone(), topics.clone());
     let listing = match args.newest {
         true => letters.newest(&filter, args.limit).await?,
         false => letters.list(&filter, args.limit).await?,
     };
     note_unreadable(listing.unreadable);
     if listing.matched == 0 {
+        note_no_dead_letters(&ports, &topics).await?;
         return Err(CliError::nothing("no dead letter fits"));
     }
     if out.is_json() {
@@ -58,6 +61,7 @@ pub(super) async fn run(args: &ListArgs, connection: &ConnectionArgs, out: &mut 
     }
     out.flush()?;
     note(&told(&listing));
+    note_no_dead_letters(&ports, &topics).await?;
     Ok(Exit::Done)
 }
 

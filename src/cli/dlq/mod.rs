@@ -2,6 +2,7 @@
 
 mod confirm;
 mod discard;
+mod doubt;
 mod groups;
 mod list;
 mod replay;
@@ -11,6 +12,7 @@ mod tail;
 mod watch;
 
 use clap::Subcommand;
+use doubt::note_no_dead_letters;
 
 use super::connection::ConnectionArgs;
 use super::exit::{CliError, Exit};

@@ -63,7 +63,7 @@ fn describe(entry: &Entry, now: i64) -> String {
         "Consumer",
         &format!("{}{}", letter.consumer_id.as_deref().unwrap_or_default(), version.unwrap_or_default()),
     );
-    page.fact("Replayed", &times(letter.replay_count));
+    page.fact("Earlier replays", &letter.replay_count.to_string());
     page.fact("Written as", &format!("{} ({})", letter.convention, fidelity_name(letter.fidelity)));
     for warning in warnings(entry) {
         page.fact("Warning", &warning);
@@ -96,9 +96,9 @@ impl Page {
         if !self.0.is_empty() {
             self.0.push('\n');
         }
-        self.0.push_str(&format!("{name:<13} {first}"));
+        self.0.push_str(&format!("{name:<16} {first}"));
         for line in lines {
-            self.0.push_str(&format!("\n{:<13} {line}", ""));
+            self.0.push_str(&format!("\n{:<16} {line}", ""));
         }
     }
 
@@ -125,15 +125,6 @@ impl Page {
 
 fn when(at: i64, now: i64) -> String {
     format!("{} ({} ago)", rfc3339(at), age(now, at))
-}
-
-/// How often it was replayed before it failed this time.
-fn times(number: u32) -> String {
-    match number {
-        0 => "never before".to_owned(),
-        1 => "once before".to_owned(),
-        _ => format!("{number} times before"),
-    }
 }
 
 fn origin(origin: &Origin, now: i64) -> String {

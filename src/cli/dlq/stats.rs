@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
-use super::note_unreadable;
+use super::{note_no_dead_letters, note_unreadable};
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::entry::vouches;
@@ -45,10 +45,17 @@ struct StatsJson<'a> {
 pub(super) async fn run(args: &StatsArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
     let ports = connection.ports().await?;
     let topics = args.topics.resolve(&*ports.admin).await?;
-    let all = DeadLetters::new(ports, topics).stats().await?;
+    let all = DeadLetters::new(ports.clone(), topics.clone()).stats().await?;
     note_unreadable(all.iter().map(|stats| stats.unreadable).sum());
+    show(&all, out)?;
+    out.flush()?;
+    note_no_dead_letters(&ports, &topics).await?;
+    Ok(Exit::Done)
+}
+
+fn show(all: &[TopicStats], out: &mut Out) -> Result<(), CliError> {
     if out.is_json() {
-        for stats in &all {
+        for stats in all {
             out.json(&StatsJson {
                 topic: &stats.topic,
                 total: stats.total,
@@ -63,15 +70,15 @@ pub(super) async fn run(args: &StatsArgs, connection: &ConnectionArgs, out: &mut
                 other_sources: stats.other_sources,
             })?;
         }
-        return Ok(Exit::Done);
+        return Ok(());
     }
-    out.table(totals(&all))?;
-    let unresolved = breakdown(&all);
+    out.table(totals(all))?;
+    let unresolved = breakdown(all);
     if !unresolved.is_empty() {
         out.text("")?;
         out.table(unresolved)?;
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn totals(all: &[TopicStats]) -> Table {
@@ -99,7 +106,7 @@ fn totals(all: &[TopicStats]) -> Table {
 
 /// What those that are unresolved are.
 fn breakdown(all: &[TopicStats]) -> Table {
-    let mut table = Table::new(&[Column::Whole("TOPIC"), Column::Number("UNRESOLVED"), Column::Whole("OF THEM")]);
+    let mut table = Table::new(&[Column::Whole("TOPIC"), Column::Number("UNRESOLVED"), Column::Whole("BY")]);
     for stats in all {
         let mut row = |number: u64, what: String| {
             if number > 0 {

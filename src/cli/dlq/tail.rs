@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::connection::ConnectionArgs;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::interrupt::end_at_last;
+use crate::cli::number;
 use crate::cli::output::entry::{EntryJson, error_text};
 use crate::cli::output::time::rfc3339;
 use crate::cli::output::{Out, count, escape, note};
@@ -25,7 +26,7 @@ pub(in crate::cli) struct TailArgs {
     topics: TopicArgs,
 
     /// End after so many
-    #[arg(long, short = 'n', value_name = "NUMBER")]
+    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = number::whole::<u64>)]
     limit: Option<u64>,
 
     #[command(flatten)]
@@ -42,10 +43,11 @@ pub(super) async fn run(args: &TailArgs, connection: &ConnectionArgs, out: &mut 
 }
 
 async fn follow(args: &TailArgs, connection: &ConnectionArgs, out: &mut Out) -> Result<Exit, CliError> {
+    let filter = args.filter.filter()?;
     let ports = connection.ports().await?;
     let topics = args.topics.resolve(&*ports.admin).await?;
     let number = topics.len() as u64;
-    let mut letters = DeadLetters::new(ports, topics).follow(&args.filter.filter()).await?;
+    let mut letters = DeadLetters::new(ports, topics).follow(&filter).await?;
     note(&format!("following {}; Ctrl-C ends it", count(number, "topic")));
     let mut shown = 0;
     while args.limit.is_none_or(|limit| shown < limit) {

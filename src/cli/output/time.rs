@@ -29,14 +29,16 @@ pub(in crate::cli) fn age(now: i64, then: i64) -> String {
     }
 }
 
-/// A point in time as people write it: RFC 3339, or how long ago it is (`2h`, `30m`, `7days`). In milliseconds since the Unix
-/// epoch.
+/// A point in time as people write it: RFC 3339, a date for its midnight in UTC, or how long ago it is (`2h`, `30m`, `7days`). In
+/// milliseconds since the Unix epoch.
 pub(in crate::cli) fn parse(text: &str) -> Result<i64, String> {
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Ok(time.timestamp_millis());
+    for whole in [text, &format!("{text}T00:00:00Z")] {
+        if let Ok(time) = DateTime::parse_from_rfc3339(whole) {
+            return Ok(time.timestamp_millis());
+        }
     }
     let ago = humantime::parse_duration(text).map_err(|_| {
-        "write a time such as 2026-01-31T08:00:00Z, or how long ago such as 30m, 2h or 7days".to_owned()
+        "write a time such as 2026-01-31T08:00:00Z, a date such as 2026-01-31, or how long ago such as 30m, 2h or 7days".to_owned()
     })?;
     let ago = i64::try_from(ago.as_millis()).map_err(|_| "that is too long ago".to_owned())?;
     Ok(now().saturating_sub(ago))
@@ -59,9 +61,10 @@ mod tests {
     fn times_are_read_as_people_write_them() {
         assert_eq!(parse("2024-01-15T10:30:00Z"), Ok(1_705_314_600_000));
         assert_eq!(parse("2024-01-15T11:30:00+01:00"), Ok(1_705_314_600_000));
+        assert_eq!(parse("2024-01-15"), Ok(1_705_276_800_000));
         let hour_ago = now() - 3_600_000;
         assert!((hour_ago..hour_ago + 60_000).contains(&parse("1h").unwrap()));
-        for wrong in ["", "yesterday", "10", "2024-01-15"] {
+        for wrong in ["", "yesterday", "10", "2024-01", "2024-01-32"] {
             assert!(parse(wrong).unwrap_err().contains("2h"), "{wrong}");
         }
         assert_eq!(parse_duration("1m 30s"), Ok(Duration::from_secs(90)));

@@ -55,13 +55,14 @@ impl SelectArgs {
             let places = places.into_iter().map(|place| parse_place(place).map_err(CliError::usage));
             return places.collect::<Result<_, _>>().map(Selected::Places);
         }
+        // What is wrong with conditions is said before anything is looked for.
+        self.filter.filter()?;
         if self.all == self.filter.is_given() {
             return Err(CliError::usage(if self.all {
                 "--all goes without conditions: leave it out to take only those that fit".to_owned()
             } else {
                 format!(
-                    "which dead letters to {does} is not said: give conditions such as --fingerprint or --category, or \
-                     --all; `bezoar dlq groups` shows what there is"
+                    "say which dead letters to {does}: give conditions such as --fingerprint or --category, or --all; `bezoar dlq groups` shows what there is"
                 )
             }));
         }
@@ -83,7 +84,7 @@ impl SelectArgs {
             }
             Selected::OfTopics => {
                 let topics = TopicArgs { topics: self.what.clone(), source: self.source.clone() };
-                (topics.resolve(admin).await?, Selection::Matching(self.filter.filter()))
+                (topics.resolve(admin).await?, Selection::Matching(self.filter.filter()?))
             }
         })
     }

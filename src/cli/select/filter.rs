@@ -3,8 +3,11 @@ use std::ops::Range;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
+use crate::cli::exit::CliError;
+use crate::cli::number;
 use crate::cli::output::time;
 use crate::policy::Category;
 use crate::replay::{Filter, States};
@@ -13,8 +16,8 @@ use crate::replay::{Filter, States};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Which dead letters (all that every given condition fits)")]
 pub(in crate::cli) struct FilterArgs {
-    /// Of these categories: validation, transient, dependency, poison, unknown
-    #[arg(long, value_name = "CATEGORY", value_delimiter = ',')]
+    /// Of these categories
+    #[arg(long, value_name = "CATEGORY", value_delimiter = ',', value_parser = categories())]
     category: Vec<Category>,
 
     /// With this error type
@@ -30,7 +33,7 @@ pub(in crate::cli) struct FilterArgs {
     source_topic: Option<String>,
 
     /// From this source partition
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number::whole::<i32>)]
     source_partition: Option<i32>,
 
     /// From these source offsets: one, or A..B from A up to B without B, or A.. or ..B
@@ -45,11 +48,11 @@ pub(in crate::cli) struct FilterArgs {
     #[arg(long, value_name = "BASE64", value_parser = parse_base64, conflicts_with = "key")]
     key_base64: Option<Bytes>,
 
-    /// Published at or after this time: RFC 3339, or how long ago, such as 2h
+    /// Published at or after this time: RFC 3339, a date (midnight in UTC), or how long ago, such as 2h
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     since: Option<i64>,
 
-    /// Published before this time: RFC 3339, or how long ago, such as 30m
+    /// Published before this time: RFC 3339, a date (midnight in UTC), or how long ago, such as 30m
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     until: Option<i64>,
 
@@ -77,8 +80,21 @@ enum StateArg {
 }
 
 impl FilterArgs {
-    /// The filter that is described.
-    pub(in crate::cli) fn filter(&self) -> Filter {
+    /// The filter that is described, unless nothing can ever fit it.
+    pub(in crate::cli) fn filter(&self) -> Result<Filter, CliError> {
+        if let (Some(since), Some(until)) = (self.since, self.until)
+            && since >= until
+        {
+            return Err(CliError::usage(format!(
+                "nothing is published after --since ({}) and before --until ({}): exchange them, or leave one out",
+                time::rfc3339(since),
+                time::rfc3339(until)
+            )));
+        }
+        Ok(self.conditions())
+    }
+
+    fn conditions(&self) -> Filter {
         Filter {
             categories: self.category.clone(),
             error_type: self.error_type.clone(),
@@ -104,13 +120,20 @@ impl FilterArgs {
 
     /// Whether any condition is given, other than by what became of them.
     pub(in crate::cli) fn is_given(&self) -> bool {
-        let filter = self.filter();
+        let filter = self.conditions();
         filter != Filter { states: filter.states, ..Filter::default() }
     }
 }
 
+/// Their names can be completed.
+fn categories() -> impl TypedValueParser<Value = Category> {
+    PossibleValuesParser::new(Category::ALL.map(Category::as_str)).try_map(|name| name.parse::<Category>())
+}
+
 fn parse_base64(text: &str) -> Result<Bytes, String> {
-    STANDARD.decode(text).map(Bytes::from).map_err(|error| error.to_string())
+    let bytes = STANDARD.decode(text).map(Bytes::from);
+    bytes
+        .map_err(|_| "write base64 with its padding, such as azI=, which `list` shows as key_base64 in JSON".to_owned())
 }
 
 fn parse_offsets(text: &str) -> Result<Range<i64>, String> {
@@ -148,9 +171,12 @@ mod tests {
     #[test]
     fn conditions_become_the_filter() {
         let args = FilterArgs { header: Some("tenant=a=b".into()), key: Some("k".into()), ..FilterArgs::default() };
-        let filter = args.filter();
+        let filter = args.filter().unwrap();
         assert_eq!(filter.header, Some(("tenant".into(), Some(Bytes::from("a=b")))));
         assert_eq!(filter.key, Some(Bytes::from("k")));
+        let (since, until) = (Some(7_200_000), Some(3_600_000));
+        assert!(FilterArgs { since, until, ..FilterArgs::default() }.filter().unwrap_err().message.contains("--until"));
+        assert!(FilterArgs { since: until, until: since, ..FilterArgs::default() }.filter().is_ok());
         assert!(args.is_given() && !FilterArgs { state: Some(StateArg::All), ..FilterArgs::default() }.is_given());
     }
 }

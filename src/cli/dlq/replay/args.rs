@@ -3,13 +3,14 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::cli::number;
 use crate::cli::select::SelectArgs;
 use crate::replay::ReplayOptions;
 
 /// `bezoar dlq replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What would be sent is shown first, and a question asked before anything is. Each dead letter goes to the topic that it came \
+How many would be sent where is shown first, and a question asked before anything is sent; --dry-run lists them. Each dead letter goes to the topic that it came \
 from, into the same partition where that exists, with its original key, value and headers (and those that tell of the replay). \
 What was done is marked in the topic DEAD-LETTER-TOPIC.replays, so that nothing is replayed twice, by whomever.
 
@@ -49,15 +50,15 @@ pub(in crate::cli) struct ReplayArgs {
     pub(super) send_unchanged: bool,
 
     /// The most records per second [default: no limit]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = number::positive)]
     rate: Option<NonZeroU32>,
 
     /// How many records may be under way at a time: so many may be sent twice if this command is killed
-    #[arg(long, value_name = "NUMBER", default_value = "100")]
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = number::positive)]
     in_flight: NonZeroU32,
 
     /// Leave those that were replayed so often already
-    #[arg(long, value_name = "NUMBER", default_value_t = ReplayOptions::default().max_replays)]
+    #[arg(long, value_name = "NUMBER", default_value_t = ReplayOptions::default().max_replays, value_parser = number::whole::<u32>)]
     max_replays: u32,
 
     /// Those too that are replayed or discarded already

@@ -1,9 +1,11 @@
-//! `bezoar dlq replay`: a look first (what would be sent, what a fix changes), a question, then the work and what came of it.
+//! `bezoar dlq replay`: a look first (how many would be sent where, what a fix changes), a question, then the work and what came of it.
 
 mod args;
+mod bar;
 mod preview;
 mod sending;
 mod tally;
+mod words;
 
 use std::sync::Arc;
 
@@ -49,7 +51,7 @@ pub(super) async fn run(args: &ReplayArgs, connection: &ConnectionArgs, out: &mu
         if let Some(editor) = editor {
             match edit(&editor, &mut preview, args.send_unchanged).await? {
                 Some(fix) => options.fix = Some(fix),
-                None => return Ok(Exit::Done),
+                None => return Ok(Exit::Nothing),
             }
         }
         // With nothing to send there is nothing to ask; told to go on, the failures are noted for others to see.

@@ -2,8 +2,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::tally::{LetterJson, SummaryJson, Tally, line};
+use super::tally::{LetterJson, SummaryJson, Tally};
 use super::to_targets;
+use super::words::line;
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::fix::{self, Change};
 use crate::cli::interrupt::or_interrupted;
@@ -108,11 +109,7 @@ impl Preview {
         }
         out.flush()?;
         note("nothing was sent");
-        Ok(match (tally.failed, tally.planned) {
-            (0, 0) => Exit::Nothing,
-            (0, _) => Exit::Done,
-            _ => Exit::Failed,
-        })
+        Ok(tally.exit())
     }
 }
 

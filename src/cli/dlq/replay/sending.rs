@@ -1,10 +1,10 @@
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use super::super::note_unreadable;
-use super::tally::{LetterJson, SummaryJson, Tally, doubled, line};
+use super::bar::Bar;
+use super::tally::{LetterJson, SummaryJson, Tally};
+use super::words::{doubled, line};
 use crate::cli::exit::{CliError, Exit};
 use crate::cli::output::{Out, note, thousands};
 use crate::consumer::shutdown_signal;
@@ -18,12 +18,12 @@ pub(super) async fn send(
     (expected, names_each): (Option<u64>, bool),
     out: &mut Out,
 ) -> Result<Exit, CliError> {
-    let bar = bar(expected)?;
+    let bar = Bar::new(expected, options.dry_run)?;
     let mut tally = Tally::default();
     let is_stopping = AtomicBool::new(false);
     let progress = |progress: &Progress| {
         tally.add(progress);
-        bar.inc(1);
+        bar.show(&tally);
         if out.is_json() || names_each || matches!(progress.outcome, Outcome::Failed(_)) || progress.warning.is_some() {
             // A reader that has gone must not stop what is half done.
             bar.suspend(|| drop(tell(progress, out)));
@@ -42,7 +42,7 @@ pub(super) async fn send(
         }
     };
     let is_stopping = is_stopping.into_inner();
-    bar.finish_and_clear();
+    bar.end();
     let (maybe_doubled, error) = match ended {
         Some(Ok(report)) => {
             note_unreadable(report.unreadable);
@@ -61,20 +61,8 @@ pub(super) async fn send(
     summary(&tally, (options.dry_run, is_interrupted), &maybe_doubled, out)?;
     match error {
         Some(error) => Err(error),
-        None if tally.failed > 0 => Ok(Exit::Failed),
-        None if tally.success + tally.planned == 0 => Ok(Exit::Nothing),
-        None => Ok(Exit::Done),
+        None => Ok(tally.exit()),
     }
-}
-
-fn bar(expected: Option<u64>) -> Result<ProgressBar, CliError> {
-    let (bar, template) = match expected {
-        Some(expected) => {
-            (ProgressBar::new(expected), "{bar:30} {human_pos}/{human_len} replayed, {per_sec}, {eta} left")
-        }
-        None => (ProgressBar::no_length(), "{spinner} {human_pos} replayed, {per_sec}"),
-    };
-    Ok(bar.with_style(ProgressStyle::with_template(template).map_err(CliError::failed)?))
 }
 
 fn tell(progress: &Progress, out: &mut Out) -> Result<(), CliError> {

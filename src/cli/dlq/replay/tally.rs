@@ -2,7 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::cli::output::{count, thousands};
+use super::words::{failure, is_missing, kind, left};
+use crate::cli::exit::Exit;
+use crate::cli::output::thousands;
 use crate::record::RecordId;
 use crate::replay::{Outcome, Progress, Skip};
 
@@ -18,6 +20,8 @@ pub(super) struct Tally {
     pub(super) success: u64,
     /// Not sent.
     pub(super) failed: u64,
+    /// Of those that failed: there is no dead letter at the place that was named.
+    missing: u64,
     /// Left, for other reasons than that it is a dry run.
     pub(super) skipped: u64,
     /// Would be sent, were it no dry run.
@@ -26,6 +30,7 @@ pub(super) struct Tally {
     pub(super) targets: BTreeSet<String>,
     failures: BTreeMap<String, u64>,
     skips: BTreeMap<String, u64>,
+    kinds: SkipsJson,
 }
 
 impl Tally {
@@ -34,10 +39,12 @@ impl Tally {
             Outcome::Success(_) => self.success += 1,
             Outcome::Failed(reason) => {
                 self.failed += 1;
-                add(&mut self.failures, reason.clone());
+                self.missing += u64::from(is_missing(progress));
+                add(&mut self.failures, failure(reason));
             }
-            Outcome::Skipped(Skip::DryRun(target)) => {
+            Outcome::Skipped(skip @ Skip::DryRun(target)) => {
                 self.planned += 1;
+                *self.kinds.of(skip) += 1;
                 // The place of a partition: `orders/0`.
                 let topic = target.split('/').next().unwrap_or_default();
                 if self.targets.len() < TARGETS {
@@ -46,6 +53,7 @@ impl Tally {
             }
             Outcome::Skipped(skip) => {
                 self.skipped += 1;
+                *self.kinds.of(skip) += 1;
                 add(&mut self.skips, kind(skip));
             }
         }
@@ -54,6 +62,15 @@ impl Tally {
     /// How many were looked at.
     pub(super) fn all(&self) -> u64 {
         self.success + self.failed + self.skipped + self.planned
+    }
+
+    /// How the command ends.
+    pub(super) fn exit(&self) -> Exit {
+        match self.success + self.planned {
+            0 if self.failed == self.missing => Exit::Nothing,
+            _ if self.failed > 0 => Exit::Failed,
+            _ => Exit::Done,
+        }
     }
 
     /// The reasons, one line each.
@@ -73,20 +90,6 @@ fn add(reasons: &mut BTreeMap<String, u64>, reason: String) {
     *reasons.entry(reason).or_default() += 1;
 }
 
-/// Why they were left, in words that are the same for all of a kind.
-fn kind(skip: &Skip) -> String {
-    match skip {
-        Skip::DryRun(_) => "dry run".to_owned(),
-        Skip::Resolved(_) => "resolved already (--again replays them)".to_owned(),
-        Skip::Claimed(_) => {
-            "claimed by another run: should that have died, run the command again in half a minute".to_owned()
-        }
-        Skip::Parked(_) => "parked: replayed as often as is allowed (--max-replays)".to_owned(),
-        Skip::NotAllowed(target) => format!("their target {target} is not allowed (--allow-target {target})"),
-        Skip::NoSource => "their source is not known (--to, --allow-target)".to_owned(),
-    }
-}
-
 /// One dead letter of a replay as a JSON line.
 #[derive(Debug, Serialize)]
 pub(super) struct LetterJson<'a> {
@@ -104,12 +107,38 @@ impl<'a> LetterJson<'a> {
     pub(super) fn new(progress: &'a Progress) -> Self {
         let (outcome, sent_to, reason) = match &progress.outcome {
             Outcome::Success(at) => ("success", Some(at.to_string()), None),
-            Outcome::Failed(reason) => ("failed", None, Some(reason.clone())),
-            Outcome::Skipped(skip) => ("skipped", None, Some(skip.to_string())),
+            Outcome::Failed(reason) => ("failed", None, Some(failure(reason))),
+            // Its target says where to.
+            Outcome::Skipped(Skip::DryRun(_)) => ("would_send", None, None),
+            Outcome::Skipped(skip) => ("skipped", None, Some(left(skip))),
         };
         let (place, target) = (progress.at.to_string(), progress.target.as_deref());
         let (warning, maybe_doubled) = (progress.warning.as_deref(), progress.maybe_doubled);
         Self { kind: "letter", place, target, outcome, sent_to, reason, warning, maybe_doubled }
+    }
+}
+
+/// How many were left, by reason: also known where a replay does not come to its end.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct SkipsJson {
+    dry_run: u64,
+    resolved: u64,
+    claimed: u64,
+    parked: u64,
+    not_allowed: u64,
+    no_source: u64,
+}
+
+impl SkipsJson {
+    fn of(&mut self, skip: &Skip) -> &mut u64 {
+        match skip {
+            Skip::DryRun(_) => &mut self.dry_run,
+            Skip::Resolved(_) => &mut self.resolved,
+            Skip::Claimed(_) => &mut self.claimed,
+            Skip::Parked(_) => &mut self.parked,
+            Skip::NotAllowed(_) => &mut self.not_allowed,
+            Skip::NoSource => &mut self.no_source,
+        }
     }
 }
 
@@ -119,7 +148,10 @@ pub(super) struct SummaryJson {
     kind: &'static str,
     success: u64,
     failed: u64,
+    /// As the library counts: a dry run leaves all.
     skipped: u64,
+    would_send: u64,
+    skips: SkipsJson,
     dry_run: bool,
     interrupted: bool,
     maybe_doubled: Vec<String>,
@@ -132,40 +164,13 @@ impl SummaryJson {
             success: tally.success,
             failed: tally.failed,
             skipped: tally.skipped + tally.planned,
+            would_send: tally.planned,
+            skips: tally.kinds,
             dry_run,
             interrupted,
             maybe_doubled: maybe_doubled.iter().map(ToString::to_string).collect(),
         }
     }
-}
-
-/// What became of one dead letter, for people.
-pub(super) fn line(progress: &Progress) -> String {
-    let at = &progress.at;
-    let warning = progress.warning.as_ref().map_or_else(String::new, |warning| format!(" (warning: {warning})"));
-    match &progress.outcome {
-        Outcome::Success(to) => format!("{at}: sent to {to}{warning}"),
-        Outcome::Failed(reason) => format!("{at}: failed: {reason}"),
-        Outcome::Skipped(Skip::DryRun(target)) => format!("{at}: would be sent to {target}{warning}"),
-        Outcome::Skipped(skip) => format!("{at}: left: {skip}"),
-    }
-}
-
-/// Dead letters that may be in their target twice, for people.
-pub(super) fn doubled(maybe_doubled: &[RecordId]) -> Option<String> {
-    /// At most so many are named.
-    const NAMED: usize = 100;
-    if maybe_doubled.is_empty() {
-        return None;
-    }
-    let named: Vec<String> = maybe_doubled.iter().take(NAMED).map(ToString::to_string).collect();
-    let more = maybe_doubled.len() - named.len();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    Some(format!(
-        "{} may be in the target topic twice, since an earlier run ended while it sent them: {}{more}",
-        count(maybe_doubled.len() as u64, "dead letter"),
-        named.join(", ")
-    ))
 }
 
 #[cfg(test)]
@@ -187,10 +192,27 @@ mod tests {
         }
         tally.add(&progress(Outcome::Skipped(Skip::DryRun("o/0".into()))));
         assert_eq!((tally.failed, tally.skipped, tally.planned, tally.all()), (100, 100, 1, 201));
+        assert_eq!((tally.kinds.dry_run, tally.kinds.resolved, tally.kinds.parked), (1, 100, 0));
         let reasons = tally.reasons();
         assert_eq!(reasons.len(), REASONS + 2, "{reasons:?}");
         assert!(reasons.contains(&"  failed 80: other reasons".to_owned()), "{reasons:?}");
         assert!(reasons.contains(&"  skipped 100: resolved already (--again replays them)".to_owned()), "{reasons:?}");
         assert_eq!(tally.targets.into_iter().collect::<Vec<_>>(), ["o"]);
+    }
+
+    #[test]
+    fn a_dead_letter_that_is_not_there_is_nothing_to_do() {
+        let missing = || progress(Outcome::Failed("there is no dead letter at o.dlq/0/1".into()));
+        let exit = |outcomes: Vec<Progress>| {
+            let mut tally = Tally::default();
+            outcomes.iter().for_each(|progress| tally.add(progress));
+            tally.exit()
+        };
+        let left = || progress(Outcome::Skipped(Skip::NoSource));
+        let planned = || progress(Outcome::Skipped(Skip::DryRun("o/0".into())));
+        assert_eq!(exit(vec![missing(), left()]), Exit::Nothing);
+        assert_eq!(exit(vec![missing(), planned()]), Exit::Failed);
+        assert_eq!(exit(vec![missing(), progress(Outcome::Failed("no".into()))]), Exit::Failed);
+        assert_eq!(exit(vec![left(), planned()]), Exit::Done);
     }
 }

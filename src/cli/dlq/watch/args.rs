@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::broker::security::Secret;
 use crate::cli::exit::CliError;
+use crate::cli::number;
 use crate::cli::output::time::parse_duration;
 use crate::cli::select::TopicArgs;
 use crate::monitor::{MonitorSettings, Webhook};
@@ -32,11 +33,11 @@ pub(in crate::cli) struct WatchArgs {
     pub(super) once: bool,
 
     /// From so many unresolved dead letters in a topic on it is a warning
-    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = number::whole::<u64>)]
     warning: u64,
 
     /// From so many on it is critical
-    #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000, value_parser = number::whole::<u64>)]
     critical: u64,
 
     /// How often to look
