@@ -6,10 +6,10 @@
 use std::error::Error;
 
 use bezoar::broker::ConnectionSettings;
-use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::Broker;
 use bezoar::producer::Producer;
 use bezoar::record::ProducerRecord;
+use bezoar::replay::DeadLetter;
 use bezoar::{Consumer, Delivery, Failure, Handler, Json};
 use serde::Deserialize;
 
@@ -59,14 +59,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     consumer.run_until(caught_up).await?;
 
     for record in broker.records("orders.dlq.validation", 0)? {
-        let letter = DeadLetter::read(record.key, record.value, record.headers)?;
+        let letter = DeadLetter::read(record.key, record.value, record.headers);
         println!("in orders.dlq.validation: {}", String::from_utf8_lossy(&letter.value.unwrap_or_default()));
         for header in letter.headers {
             let value = header.value.unwrap_or_default();
             println!("  its header {}: {}", String::from_utf8_lossy(&header.name), String::from_utf8_lossy(&value));
         }
-        println!("  from {} ({})", letter.context.source, letter.context.error_type);
-        println!("  {}", letter.context.message);
+        println!("  from {} ({})", letter.origin, letter.error_type);
+        println!("  {}", letter.message);
     }
     Ok(())
 }

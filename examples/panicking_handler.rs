@@ -7,10 +7,10 @@
 use std::error::Error;
 
 use bezoar::broker::ConnectionSettings;
-use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::Broker;
 use bezoar::producer::Producer;
 use bezoar::record::ProducerRecord;
+use bezoar::replay::DeadLetter;
 use bezoar::{Consumer, Delivery, Event, Failure, Handler, Json};
 use serde::Deserialize;
 
@@ -79,10 +79,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     for partition in 0..2 {
         for record in broker.records("orders.dlq.poison", partition)? {
-            let letter = DeadLetter::read(record.key, record.value, record.headers)?;
+            let letter = DeadLetter::read(record.key, record.value, record.headers);
             println!("in orders.dlq.poison: {}", String::from_utf8_lossy(&letter.value.unwrap_or_default()));
-            println!("  from {} ({})", letter.context.source, letter.context.error_type);
-            println!("  {}", letter.context.message);
+            println!("  from {} ({})", letter.origin, letter.error_type);
+            println!("  {}", letter.message);
         }
     }
     Ok(())

@@ -21,10 +21,15 @@
 //! | decode | [`Json`], [`Utf8`], [`Raw`], [`Decoder`] |
 //! | say what kind of failure it is | [`Failure`], [`IntoFailure`], [`classifier`] |
 //! | decide what follows | [`policy`] |
-//! | read a dead letter | [`dead_letter::DeadLetter::read`] |
+//! | read a dead letter | [`replay::DeadLetter::from_record`] |
+//! | list, group, fix and replay dead letters | [`replay::DeadLetters`], the command `bezoar` |
+//! | have effects that happen once | [`Delivery::id`], [`Delivery::origin`], the repository's `docs/deduplication.md` |
 //! | see what happens | [`Event`], [`EventStream`] |
+//! | count and measure | [`ConsumerHandle::counts`], [`metrics`], `web` |
+//! | carry traces on | [`Delivery::trace_context`], [`ConsumerBuilder::on_delivery_span`](consumer::ConsumerBuilder::on_delivery_span) |
 //! | connect by TLS and SASL | [`broker::security`] |
 //! | send records | [`Delivery::produce`], [`producer::Producer`] |
+//! | hear of dead letters | [`monitor`], the repository's `docs/monitor.md` |
 //! | test | `testing::Harness`, `embedded::Broker` |
 //!
 //! # Features
@@ -33,6 +38,8 @@
 //! | `rskafka` | yes | [`broker::Plane::Rskafka`]: reading and producing through the rskafka client |
 //! | `tls` | no | TLS, by rustls with cryptography in pure Rust |
 //! | `embedded` | no | `embedded::Broker`, an in-process Kafka server |
+//! | `web` | no | `web::serve`: an endpoint for Prometheus and health checks; webhooks for alerts |
+//! | `cli` | no | the command `bezoar`; `embedded`, `tls` and `web` |
 //! | `testing` | no | `testing::Harness`, and `embedded` |
 //! | `async-trait` | no | ractor's other form of its traits, where another crate switches it on |
 
@@ -41,20 +48,28 @@
 
 pub mod broker;
 pub mod classifier;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod consumer;
 pub mod dead_letter;
 pub mod event;
 mod group;
 pub mod handler;
 mod isolation;
+pub mod metrics;
+pub mod monitor;
 mod offsets;
 mod partition;
 pub mod policy;
 pub mod producer;
 pub mod record;
+pub mod replay;
 mod supervisor;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "web")]
+pub mod web;
 
 #[cfg(feature = "embedded")]
 pub use broker::embedded;

@@ -190,6 +190,28 @@ async fn categories_leaves_dead_letters_in_five_topics() {
         assert_eq!(letters.len(), 1, "{category}");
         assert_eq!(letters[0].value, source.value, "{category}");
     }
+
+    // And what it left is there for people.
+    let bezoar = |words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bezoar"));
+        let output =
+            command.args(words.split(' ')).env("BEZOAR_BOOTSTRAP", broker.bootstrap()).kill_on_drop(true).output();
+        async move {
+            let output = tokio::time::timeout(LIMIT, output).await.expect("the command ends by itself").unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        }
+    };
+    let groups = bezoar("dlq groups --source orders --output json").await;
+    assert_eq!(groups.lines().count(), 5, "{groups}");
+    let shown = bezoar("dlq show orders.dlq.poison/0/0").await;
+    assert!(shown.contains("orders/0/5") && shown.contains("panicked at "), "{shown}");
+    let report = bezoar("dlq replay --source orders --category transient --yes --output json").await;
+    assert!(report.contains("\"success\":1"), "{report}");
+    assert_eq!(
+        broker.records("orders", 0).unwrap().last().unwrap().value,
+        broker.records("orders", 0).unwrap()[3].value
+    );
 }
 
 #[tokio::test]

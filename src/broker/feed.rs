@@ -19,6 +19,8 @@ pub struct Feed {
     report: Box<dyn Fn(SourceProblem) + Send + Sync>,
     /// Negative while not known.
     log_end: AtomicI64,
+    /// From which offset on nothing is wanted.
+    end: i64,
 }
 
 #[derive(Default)]
@@ -76,7 +78,19 @@ impl Feed {
             room: Notify::new(),
             report: Box::new(report),
             log_end: AtomicI64::new(-1),
+            end: i64::MAX,
         }
+    }
+
+    /// Sets the offset from which on nothing is wanted: a source need not ask for more than what lies below it. It may push more.
+    pub(crate) fn until(mut self, end: i64) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// For the source: whether records from `offset` on are wanted.
+    pub(crate) fn wants(&self, offset: i64) -> bool {
+        offset < self.end
     }
 
     /// The partition that the feed belongs to.

@@ -156,6 +156,11 @@ pub trait Source: Send + Sync + 'static {
 
     /// Stops reading `partition`; its feed gets nothing more.
     fn remove(&self, partition: &TopicPartition);
+
+    /// Another reader over the same connections, for somebody who reads what others may be reading too. By default there is none.
+    fn fork(&self) -> Option<Arc<dyn Source>> {
+        None
+    }
 }
 
 /// Producing with acknowledgements of all in-sync replicas.

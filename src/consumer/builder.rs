@@ -24,7 +24,7 @@ use crate::supervisor::RestartPolicy;
 pub struct ConsumerBuilder {
     pub(super) settings: Resolved,
     topics: Vec<TopicEntry>,
-    hooks: Hooks,
+    pub(super) hooks: Hooks,
     events: Events,
     pub(super) ports: Option<Ports>,
     panic_hook: bool,
@@ -105,6 +105,15 @@ impl ConsumerBuilder {
     /// Which topics dead letters go to. Default: one per category, `<topic>.dlq.<category>`.
     pub fn dead_letter_topics(mut self, topics: DeadLetterTopics) -> Self {
         self.settings.dead_letter_topics = topics;
+        self
+    }
+
+    /// Dead-letter topics, by their exact names, whose replays [`Delivery::origin`](crate::Delivery::origin) believes besides those
+    /// that [`dead_letter_topics`](Self::dead_letter_topics) gives this consumer's topics. For records that are replayed to another
+    /// topic than their source's, and dead letters that [`route_dead_letters`](Self::route_dead_letters) sends elsewhere. Whoever
+    /// may write to the topic `<name>.replays` can say of any record where it came from. Default none.
+    pub fn trusted_replays(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.trusted_replays = topics.into_iter().map(Into::into).collect();
         self
     }
 

@@ -70,6 +70,7 @@ mod tests {
             log_end: None,
             lag: None,
             unacknowledged: 0,
+            in_flight: false,
             paused: false,
             retrying: None,
         };

@@ -8,6 +8,7 @@ use ractor::rpc::CallResult;
 use super::caught_up;
 use crate::broker::Admin;
 use crate::event::{EventStream, Events};
+use crate::metrics::{Counts, Meter};
 use crate::offsets::PartitionOffsets;
 use crate::record::TopicPartition;
 use crate::supervisor::{PartitionStatus, SeekError, SeekTo, SupervisorMessage};
@@ -76,13 +77,49 @@ impl ConsumerHandle {
     /// Each partition that the consumer has now, in order: what it does, where it stands, how far it is behind. Empty once the
     /// consumer has ended. As a stream of what changes: [`events`](Self::events).
     pub async fn partitions(&self) -> Vec<PartitionStatus> {
+        self.status().await.unwrap_or_default()
+    }
+
+    /// The same; `None` once the consumer has ended.
+    pub(crate) async fn status(&self) -> Option<Vec<PartitionStatus>> {
         match self.supervisor.call(SupervisorMessage::Status, None).await {
             Ok(CallResult::Success(mut partitions)) => {
                 partitions.sort_by(|one, other| one.partition.cmp(&other.partition));
-                partitions
+                Some(partitions)
             }
-            _ => Vec::new(),
+            _ => None,
         }
+    }
+
+    /// What the consumer has done since it started: how many records were handled, failed, were retried, dead-lettered,
+    /// quarantined, skipped, by topic and category. It needs no exporter, and can be asked once the consumer has ended.
+    ///
+    /// ```no_run
+    /// # fn report(consumer: &bezoar::Consumer) {
+    /// let counts = consumer.counts();
+    /// println!("{} handled, {} given up as poison", counts.total.handled, counts.total.poison);
+    /// let orders = counts.topic("orders").category(bezoar::policy::Category::Dependency);
+    /// println!("{} deliveries of orders failed for a dependency", orders.failed);
+    /// # }
+    /// ```
+    pub fn counts(&self) -> Counts {
+        self.events.meter().counts()
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        self.events.meter()
+    }
+
+    /// What of the consumer's events still holds.
+    #[cfg(feature = "web")]
+    pub(crate) fn present(&self) -> crate::event::PresentState {
+        self.events.present().state()
+    }
+
+    /// Whether the consumer has been told what it processes: as a member of its group, or by hand.
+    #[cfg(feature = "web")]
+    pub(crate) fn has_joined(&self) -> bool {
+        !self.member || self.events.joined().borrow().is_some()
     }
 
     /// Delivers nothing new of these partitions until [`resume`](Self::resume). A record in flight finishes; one that failed is

@@ -8,6 +8,7 @@ mod error;
 mod handle;
 mod joining;
 mod membership;
+mod monitor;
 mod prepare;
 mod resolved;
 mod sections;
@@ -16,6 +17,7 @@ mod signal;
 mod start;
 mod subscription;
 mod topic;
+mod tracing_hook;
 mod validate;
 
 use std::fmt;
@@ -103,7 +105,8 @@ impl Consumer {
     /// Stops cleanly: takes no new record, lets those in flight finish within the drain timeout, waits for the
     /// acknowledgements of dead letters, commits, and leaves the group, which gives its partitions to other instances at once
     /// (those of a static member: after the session timeout). The [`Summary`] says what is settled and committed, and what had to
-    /// be dropped. Takes at most the drain timeout and fifteen seconds.
+    /// be dropped. Takes at most the drain timeout and fifteen seconds, and three more
+    /// where a sink of the monitor is slow.
     ///
     /// # Errors
     /// [`ConsumerError::Halted`] if the consumer had stopped by itself before, or a policy said stop meanwhile.

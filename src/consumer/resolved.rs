@@ -9,6 +9,7 @@ use crate::broker::{ConnectionSettings, Plane};
 use crate::classifier::Rules;
 use crate::dead_letter::{DeadLetterFormat, TopicCreation};
 use crate::isolation::Isolation;
+use crate::monitor::MonitorSettings;
 use crate::offsets::OffsetReset;
 use crate::partition::CorruptBatches;
 use crate::policy::{ConfigError, DeadLetterTopics, Policies};
@@ -36,11 +37,14 @@ pub(super) struct Resolved {
     pub(super) isolation: Isolation,
     pub(super) policies: Policies,
     pub(super) dead_letter_topics: DeadLetterTopics,
+    /// Dead-letter topics whose replays are believed besides.
+    pub(super) trusted_replays: Vec<String>,
     pub(super) format: DeadLetterFormat,
     pub(super) creation: TopicCreation,
     pub(super) max_unacknowledged: usize,
     pub(super) rules: Rules,
     pub(super) restart: RestartPolicy,
+    pub(super) monitor: MonitorSettings,
     /// By a topic's name or the pattern: what a file says of it.
     pub(super) topics: BTreeMap<String, TopicSection>,
 }
@@ -69,11 +73,13 @@ impl Resolved {
             isolation: Isolation::default(),
             policies: Policies::default(),
             dead_letter_topics: DeadLetterTopics::per_category(),
+            trusted_replays: Vec::new(),
             format: DeadLetterFormat::default(),
             creation: TopicCreation::default(),
             max_unacknowledged: 256,
             rules: Rules::default(),
             restart: RestartPolicy::default(),
+            monitor: MonitorSettings::new(),
             topics: BTreeMap::new(),
         }
     }
@@ -133,6 +139,7 @@ impl Resolved {
             isolation: settings.lanes.map_or(defaults.isolation, Isolation::Lanes),
             policies: settings.policies.build()?,
             dead_letter_topics: settings.dead_letter_topics.build()?,
+            trusted_replays: settings.trusted_replays,
             format: DeadLetterFormat {
                 profiles: letters.profiles,
                 keep_timestamp: letters.keep_timestamp,
@@ -154,6 +161,7 @@ impl Resolved {
                 escalation: restart.escalation.unwrap_or(defaults.restart.escalation),
                 backoff: restart.backoff.apply(defaults.restart.backoff, "restart.backoff")?,
             },
+            monitor: settings.monitor.build()?,
             topics: settings.topics,
             group: defaults.group,
         })

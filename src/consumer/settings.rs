@@ -10,6 +10,7 @@ use crate::broker::security::SecuritySettings;
 use crate::broker::{Plane, ReadIsolation};
 use crate::classifier::RuleSettings;
 use crate::group::{Assignor, GroupProtocol};
+use crate::monitor::MonitorSection;
 use crate::offsets::OffsetReset;
 use crate::partition::CorruptBatches;
 use crate::policy::duration::{optional, or_off, required};
@@ -178,6 +179,10 @@ pub struct ConsumerSettings {
     /// Which topics dead letters go to.
     #[serde(default)]
     pub dead_letter_topics: TopicSettings,
+    /// Dead-letter topics whose replays are believed besides those of the consumer's own topics: see
+    /// [`trusted_replays`](super::ConsumerBuilder::trusted_replays). Default none.
+    #[serde(default)]
+    pub trusted_replays: Vec<String>,
     /// How dead letters are written and their topics made.
     #[serde(default)]
     pub dead_letters: DeadLetterSettings,
@@ -187,4 +192,7 @@ pub struct ConsumerSettings {
     /// How often partition actors are restarted.
     #[serde(default)]
     pub restart: RestartSettings,
+    /// What the monitor of dead letters watches for, and whom it tells.
+    #[serde(default)]
+    pub monitor: MonitorSection,
 }

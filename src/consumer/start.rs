@@ -10,12 +10,14 @@ use super::membership::Assignment as Mode;
 use super::prepare::{Preparation, Prepared, retriable, with_attempts};
 use super::resolved::Resolved;
 use super::subscription::{Subscribed, subscription};
-use super::{Consumer, ConsumerHandle};
+use super::{Consumer, ConsumerHandle, monitor::monitor};
 use crate::broker::Ports;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::{DeadLetterActor, Publisher};
 use crate::event::{Event, Events};
+use crate::handler::{Access, OriginSettings};
 use crate::isolation::Planes;
+use crate::metrics::keep_gauges;
 use crate::offsets::OffsetsActor;
 use crate::partition::{Hooks, TopicLimits};
 use crate::policy::Backoff;
@@ -25,6 +27,9 @@ use crate::supervisor::{
 
 /// Waits between attempts to reach the broker at start.
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(250), 2.0, Duration::from_secs(5));
+
+/// Gauges are set as often as offsets are committed, within these bounds.
+const GAUGES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
 /// Starts a consumer whose settings are checked.
 pub(super) async fn start(
@@ -52,7 +57,11 @@ pub(super) async fn start(
                 Err(error) => return Err(with_attempts(error, &settings.group, attempt)),
             }
         };
-        launch(settings, topics, hooks, events, prepared, starting).await
+        let access = match ports {
+            Some(ports) => Access::Given(ports),
+            None => Access::Connect(settings.plane, Box::new(settings.connection.clone())),
+        };
+        launch(settings, topics, (hooks, events), (prepared, access), starting).await
     });
     started.await.map_err(|_| ConsumerError::Internal)?
 }
@@ -60,12 +69,13 @@ pub(super) async fn start(
 async fn launch(
     settings: Resolved,
     topics: Vec<Subscribed>,
-    hooks: Hooks,
-    events: Events,
-    prepared: Prepared,
+    (hooks, events): (Hooks, Events),
+    (prepared, access): (Prepared, Access),
     planes: Planes,
 ) -> Result<Consumer, ConsumerError> {
     let Prepared { ports, keeper, assignments } = prepared;
+    events.meter().begin(&settings.group, &settings.dead_letter_topics);
+    let gauges_interval = settings.commit_interval.clamp(GAUGES.0, GAUGES.1);
     let membership = match settings.assignment {
         Mode::Manual => None,
         Mode::Group => Some(MembershipPlan {
@@ -73,6 +83,7 @@ async fn launch(
             subscription: subscription(&topics, &settings.dead_letter_topics),
         }),
     };
+    let monitor = monitor(&settings, &topics, &ports, &events, &planes);
     let (finished, ended) = watch::channel(None);
     let closed = Arc::new(AtomicBool::new(false));
     let plans = topics.into_iter().map(|topic| TopicPlan {
@@ -100,6 +111,7 @@ async fn launch(
             commit_interval: settings.commit_interval,
             closed: Arc::clone(&closed),
         },
+        monitor,
     };
     let admin = Arc::clone(&ports.admin);
     let supervisor = SupervisorActor {
@@ -117,6 +129,7 @@ async fn launch(
             restart: settings.restart,
             drain_timeout: settings.drain_timeout,
             dead_letter_topics: settings.dead_letter_topics,
+            origins: OriginSettings { access, trusted: settings.trusted_replays },
             max_unacknowledged: settings.max_unacknowledged,
             corrupt_batches: settings.corrupt_batches,
             buffer_bytes: settings.connection.produce.buffer_bytes,
@@ -132,5 +145,8 @@ async fn launch(
     }
     let member = settings.assignment != Mode::Manual;
     let handle = ConsumerHandle { supervisor, admin, events, member };
+    if handle.meter().is_exporting() {
+        tokio::spawn(keep_gauges(handle.clone(), gauges_interval));
+    }
     Ok(Consumer::new(handle, (planes, closed), ended, settings.drain_timeout))
 }

@@ -9,8 +9,8 @@ use crate::broker::security::Security;
 use crate::broker::{Plane, ProduceSettings, ReadIsolation};
 use crate::isolation::Isolation;
 use crate::partition::CorruptBatches;
-use crate::policy::ConfigError;
 use crate::policy::duration::text;
+use crate::policy::{ConfigError, valid_topic_name};
 
 /// Checks everything before anything starts; the first thing that is wrong is the error. Returns what is to be processed.
 pub(super) fn validate(settings: &mut Resolved, topics: Vec<TopicEntry>) -> Result<Vec<Subscribed>, ConfigError> {
@@ -43,9 +43,16 @@ pub(super) fn validate(settings: &mut Resolved, topics: Vec<TopicEntry>) -> Resu
     settings.restart.backoff.check("restart.backoff")?;
     settings.rules.check()?;
     settings.format.check()?;
+    settings.monitor.check()?;
     let topics = subscription::parse(topics, std::mem::take(&mut settings.topics), settings.assignment)?;
     let names: Vec<&str> = topics.iter().filter_map(Subscribed::name).collect();
     settings.dead_letter_topics.check(&names)?;
+    for trusted in &settings.trusted_replays {
+        if let Err(problem) = valid_topic_name(trusted) {
+            let remedy = "name dead-letter topics as Kafka has them, such as \"orders.dlq\"";
+            return Err(ConfigError::new("trusted_replays", trusted, problem, remedy));
+        }
+    }
     if topics.len() > names.len() {
         subscription::check_dead_letters(&settings.dead_letter_topics)?;
     }

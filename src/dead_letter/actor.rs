@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::time::Instant;
 
 use super::message::{DeadLetterMessage, Job, Jobs, Outcome, Target};
+use super::run::Run;
 use super::send::Publisher;
 use crate::broker::BrokerError;
 use crate::classifier::{ClassifierMessage, PublishVerdict};
-use crate::event::{Event, Events};
+use crate::event::{Event, Events, GivenUp};
 use crate::offsets::OffsetsMessage;
-use crate::partition::{LEASE_LOOK, Ownership};
+use crate::partition::LEASE_LOOK;
 use crate::record::TopicPartition;
 
 /// Publishes dead letters: in order per source partition and dead-letter topic, one batch in flight for each. An
@@ -74,7 +76,7 @@ impl Actor for DeadLetterActor {
             }
             DeadLetterMessage::Delayed { target, partition, error, waiting } => {
                 if let Some(queue) = state.queues.get_mut(&target) {
-                    self.failed_once_more(queue, partition, &error, waiting);
+                    self.failed_once_more(&target, queue, partition, &error, waiting);
                 }
                 return Ok(());
             }
@@ -110,11 +112,15 @@ impl DeadLetterActor {
         }
         let mut jobs = queue.next_batch();
         if jobs.is_empty() {
+            if queue.failures > 0 {
+                // What was held was lost.
+                self.hold(&target, None);
+            }
             state.queues.remove(&target);
             return;
         }
         queue.busy = true;
-        let failures = queue.failures;
+        let (failures, meter) = (queue.failures, Arc::clone(self.events.meter()));
         let (publisher, classifier, myself) = (Arc::clone(&self.publisher), state.classifier.clone(), myself.clone());
         tokio::spawn(async move {
             let waiting = jobs.len();
@@ -122,8 +128,14 @@ impl DeadLetterActor {
                 let target = target.clone();
                 drop(myself.cast(DeadLetterMessage::Delayed { target, partition, error, waiting }));
             };
+            let began = Instant::now();
             let publishing = publisher.publish(&classifier, &target, &mut jobs, failures);
             let outcome = watched(publishing, || publisher.trouble(&target), delayed).await;
+            match &outcome {
+                Outcome::Acknowledged { .. } => meter.published(&target.topic, began.elapsed()),
+                Outcome::Refused { .. } => meter.publish_failed(&target.topic),
+                Outcome::Withheld => {}
+            }
             // The actor is gone only when the consumer is.
             let _ = myself.cast(DeadLetterMessage::Published { target, jobs, outcome });
         });
@@ -142,7 +154,11 @@ impl DeadLetterActor {
         match outcome {
             Outcome::Acknowledged { partition, offsets } => {
                 if std::mem::take(&mut queue.failures) > 0 {
+                    self.hold(target, None);
                     self.events.emit(Event::Released { dead_letter: partition.clone() });
+                }
+                if let Some(first) = jobs.first() {
+                    self.events.tap().published(first.context.source.partition.topic(), partition.topic());
                 }
                 let mut runs = Vec::new();
                 for (job, offset) in jobs.into_iter().zip(offsets) {
@@ -154,7 +170,7 @@ impl DeadLetterActor {
             // They go first again, once the lease is renewed; or are dropped.
             Outcome::Withheld => jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job)),
             Outcome::Refused { partition, error, verdict } => {
-                let jobs = self.refused(queue, partition, jobs, &error, verdict);
+                let jobs = self.refused(target, queue, partition, jobs, &error, verdict);
                 jobs.into_iter().rev().for_each(|job| queue.waiting.push_front(job));
                 if let PublishVerdict::Retry(after) = verdict {
                     queue.busy = true;
@@ -181,21 +197,37 @@ impl DeadLetterActor {
             left_out: rung.truncated().unwrap_or_default().to_owned(),
         });
         if let Some((record, message)) = alert {
-            self.events.emit(Event::Alert { record, category, page, message });
+            let dead_letter = Some((partition.clone(), offset));
+            self.events.alert(GivenUp { record, category, page, message, dead_letter });
         }
     }
 
     /// Counts a failure, and tells the first of a row: from then on the records are held.
-    fn failed_once_more(&self, queue: &mut Queue, partition: TopicPartition, error: &BrokerError, under_way: usize) {
+    fn failed_once_more(
+        &self,
+        target: &Target,
+        queue: &mut Queue,
+        partition: TopicPartition,
+        error: &BrokerError,
+        under_way: usize,
+    ) {
         queue.failures = queue.failures.saturating_add(1);
         if queue.failures == 1 {
             let (reason, waiting) = (error.to_string(), under_way + queue.waiting.len());
+            self.hold(target, Some(&reason));
             self.events.emit(Event::Held { dead_letter: partition, reason, waiting });
         }
     }
 
+    /// Notes that a queue's dead letters cannot be published, for this reason; or can be again.
+    fn hold(&self, target: &Target, reason: Option<&str>) {
+        let held = self.events.present().hold(&target.topic, target.source_partition, reason);
+        self.events.meter().held(&target.topic, held);
+    }
+
     fn refused(
         &self,
+        target: &Target,
         queue: &mut Queue,
         partition: TopicPartition,
         mut jobs: Jobs,
@@ -204,7 +236,7 @@ impl DeadLetterActor {
     ) -> Jobs {
         match verdict {
             PublishVerdict::Retry(_) => {
-                self.failed_once_more(queue, partition, error, jobs.len());
+                self.failed_once_more(target, queue, partition, error, jobs.len());
             }
             PublishVerdict::Split => jobs.iter_mut().for_each(|job| job.alone = true),
             PublishVerdict::Reduce(rung) => {
@@ -239,33 +271,6 @@ async fn watched<T, Trouble>(
             tell(trouble);
             return publishing.await;
         }
-    }
-}
-
-/// Records of one ownership, one offset after the other, whose dead letters were acknowledged together: settled by one
-/// message.
-struct Run {
-    ownership: Arc<Ownership>,
-    from: i64,
-    to: i64,
-}
-
-impl Run {
-    /// Takes a job's record into the last run, or into a new one.
-    fn extend(runs: &mut Vec<Self>, job: &Job) {
-        let offset = job.context.source.offset;
-        match runs.last_mut() {
-            Some(run) if Arc::ptr_eq(&run.ownership, &job.ownership) && run.to == offset => run.to += 1,
-            _ => runs.push(Self { ownership: Arc::clone(&job.ownership), from: offset, to: offset + 1 }),
-        }
-    }
-
-    fn settle(self, offsets: &ActorRef<OffsetsMessage>) {
-        let Self { ownership, from, to } = self;
-        let (partition, epoch) = (ownership.partition.clone(), ownership.epoch);
-        // The offsets actor is gone only when the consumer is; then nothing more is committed.
-        let _ = offsets.cast(OffsetsMessage::Settled { partition, epoch, from, to });
-        ownership.dead_letters_settled(usize::try_from(to - from).unwrap_or(usize::MAX));
     }
 }
 

@@ -1,43 +1,11 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use super::fingerprint::{Fingerprints, fingerprint, hash_from};
+use super::fingerprint::{Fingerprints, hash_from};
 use super::names;
-use super::rung::Rung;
 use super::text::put_number;
 use crate::classifier::Evidence;
 use crate::policy::Category;
-use crate::record::{Header, Record, RecordId};
-
-/// A record plus its failure context.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct DeadLetter {
-    /// The original key; `None` is null.
-    pub key: Option<Bytes>,
-    /// The original value; `None` is null, a tombstone if the [`rung`](Self::rung) keeps values.
-    pub value: Option<Bytes>,
-    /// The original headers in their order. Those with reserved names are left out when it is written.
-    pub headers: Vec<Header>,
-    /// Why and where it failed.
-    pub context: DeadLetterContext,
-    /// How much of the original is there: [`Rung::Full`], except where a broker refused that.
-    pub rung: Rung,
-}
-
-impl DeadLetter {
-    /// The dead letter of `record`. Key and value are not copied.
-    pub fn new(record: &Record, context: DeadLetterContext) -> Self {
-        Self {
-            key: record.key_bytes(),
-            value: record.value_bytes(),
-            headers: record.owned_headers().collect(),
-            context,
-            rung: Rung::Full,
-        }
-    }
-}
+use crate::record::{Record, RecordId};
 
 /// Why and where a record failed. Optional fields are those that other conventions for dead letters lack; the writer
 /// leaves out what is not set.
@@ -93,12 +61,13 @@ impl DeadLetterContext {
     }
 
     /// The least that a dead letter says.
-    pub(super) fn bare(source: RecordId, category: Category, error_type: String, message: String) -> Self {
-        let fingerprint = fingerprint(category, &error_type, &message, None);
-        Self::known(source, category, error_type, message, fingerprint)
-    }
-
-    fn known(source: RecordId, category: Category, error_type: String, message: String, fingerprint: String) -> Self {
+    pub(super) fn known(
+        source: RecordId,
+        category: Category,
+        error_type: String,
+        message: String,
+        fingerprint: String,
+    ) -> Self {
         Self {
             source,
             source_timestamp: None,

@@ -1,24 +1,30 @@
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use uuid::Uuid;
 
-use super::context::{DeadLetter, DeadLetterContext};
+use super::context::DeadLetterContext;
 use super::envelope::Envelope;
 use super::format::{DeadLetterFormat, Profile};
 use super::names::*;
+use super::profiles::{Places, Profiles};
 use super::rung::Rung;
-use super::text::{cut, put_number};
-use super::time;
-use crate::record::{Header, ProducerRecord};
+use super::text::cut;
+use super::values::Values;
+use crate::record::{Header, ProducerRecord, Record};
 
-impl DeadLetter {
-    /// The record to publish to `topic`, at most as much of it as `rung` keeps. Its partition is left open.
-    pub fn encode(&self, format: &DeadLetterFormat, rung: Rung, topic: impl Into<Arc<str>>) -> ProducerRecord {
-        let original = Original { key: self.key.clone(), value: self.value.clone(), headers: self.headers.clone() };
-        // A letter that was read back may have lost parts already.
-        original.encode(&self.context, format, rung.and(self.rung), topic.into())
+impl DeadLetterContext {
+    /// The dead letter of `record` to publish to `topic`, at most as much of it as `rung` keeps. Its partition is left open; key
+    /// and value are not copied. [`DeadLetter::from_record`](crate::replay::DeadLetter::from_record) reads it back.
+    pub fn encode(
+        &self,
+        record: &Record,
+        format: &DeadLetterFormat,
+        rung: Rung,
+        topic: impl Into<Arc<str>>,
+    ) -> ProducerRecord {
+        let headers = record.owned_headers().collect();
+        let original = Original { key: record.key_bytes(), value: record.value_bytes(), headers };
+        original.encode(self, format, rung, topic.into())
     }
 }
 
@@ -39,19 +45,18 @@ impl Original {
         rung: Rung,
         topic: Arc<str>,
     ) -> ProducerRecord {
-        let plain = format.has(Profile::Plain);
-        self.reduce(rung, plain);
+        let profiles = Profiles::of(format);
+        self.reduce(rung, profiles);
         let envelope = format.has(Profile::Envelope) && rung != Rung::ContextOnly;
         let envelope = envelope.then(|| Envelope::of(&self, context, format, rung).to_json());
         let Self { key, value, mut headers } = self;
-        put_context(&mut headers, context, format, rung);
-        if plain {
-            headers.push(text(PLAIN_ERROR, cut(&context.error_type, format.message_limit)));
-            headers.push(text(PLAIN_SOURCE, &context.source.to_string()));
-        }
+        let mut values = Values::new();
+        let places = put_context(&mut values, context, format, rung);
+        profiles.put(&mut values, &places, context);
         if envelope.is_some() {
-            headers.push(text(ENVELOPE, Envelope::VERSION));
+            values.constant(ENVELOPE, Envelope::VERSION);
         }
+        values.into_headers(&mut headers);
         ProducerRecord {
             topic,
             partition: None,
@@ -62,32 +67,31 @@ impl Original {
         }
     }
 
-    /// Drops what `rung` leaves out, and headers whose names are ours.
-    fn reduce(&mut self, rung: Rung, plain: bool) {
+    /// Drops what `rung` leaves out, and headers whose names are written anew.
+    fn reduce(&mut self, rung: Rung, profiles: Profiles) {
         if !rung.keeps_key() {
             self.key = None;
         }
         if !rung.keeps_value() {
             self.value = None;
         }
-        self.headers.retain(|header| rung.keeps_headers() && !is_ours(&header.name, plain));
+        self.headers.retain(|header| rung.keeps_headers() && !profiles.replace(&header.name));
     }
 }
 
-fn put_context(headers: &mut Vec<Header>, context: &DeadLetterContext, format: &DeadLetterFormat, rung: Rung) {
+fn put_context(values: &mut Values, context: &DeadLetterContext, format: &DeadLetterFormat, rung: Rung) -> Places {
     let source = &context.source;
     let backtrace = context.backtrace.as_deref().filter(|_| rung.keeps_backtrace() && format.backtrace_limit > 0);
-    let mut values = Values::new();
-    values.text(TOPIC, Some(source.partition.topic()));
-    values.number(PARTITION, Some(source.partition.partition().into()));
-    values.number(OFFSET, Some(source.offset));
-    values.text(GROUP, context.group.as_deref());
-    values.number(DELIVERY_COUNT, context.attempts.map(Into::into));
-    values.text(MESSAGE, Some(cut(&context.message, format.message_limit)));
-    values.put(ID, |buffer| context.put_id(buffer));
+    let topic = values.text(TOPIC, Some(source.partition.topic()));
+    let partition = values.decimal(PARTITION, Some(source.partition.partition().into()));
+    let offset = values.decimal(OFFSET, Some(source.offset));
+    let group = values.text(GROUP, context.group.as_deref());
+    values.decimal(DELIVERY_COUNT, context.attempts.map(Into::into));
+    let message = values.text(MESSAGE, Some(cut(&context.message, format.message_limit)));
+    values.put(ID, |texts| context.put_id(texts));
     values.text(CATEGORY, Some(context.category.as_str()));
-    values.text(ERROR_TYPE, Some(cut(&context.error_type, format.message_limit)));
-    values.text(BACKTRACE, backtrace.map(|backtrace| cut(backtrace, format.backtrace_limit)));
+    let error_type = values.text(ERROR_TYPE, Some(cut(&context.error_type, format.message_limit)));
+    let backtrace = values.text(BACKTRACE, backtrace.map(|backtrace| cut(backtrace, format.backtrace_limit)));
     values.time(SOURCE_TIMESTAMP, context.source_timestamp);
     values.uuid(SOURCE_TOPIC_ID, source.topic_id);
     values.time(FIRST_FAILED_AT, context.first_failed_at);
@@ -95,75 +99,7 @@ fn put_context(headers: &mut Vec<Header>, context: &DeadLetterContext, format: &
     values.text(CONSUMER_ID, context.consumer_id.as_deref());
     values.text(CONSUMER_VERSION, context.consumer_version.as_deref());
     values.text(FINGERPRINT, Some(&context.fingerprint));
-    values.number(REPLAY_COUNT, Some(context.replay_count.into()));
+    values.decimal(REPLAY_COUNT, Some(context.replay_count.into()));
     values.text(TRUNCATED, rung.truncated());
-    values.into_headers(headers);
-}
-
-/// Collects headers whose values share one buffer: a dead letter has some twenty, and an allocation for each would be half
-/// of what writing it costs.
-struct Values {
-    buffer: String,
-    /// Name, and where the value lies.
-    entries: Vec<(&'static str, Range<usize>)>,
-    /// The time that was written last, and where.
-    time: Option<(i64, Range<usize>)>,
-}
-
-impl Values {
-    fn new() -> Self {
-        Self { buffer: String::with_capacity(1024), entries: Vec::with_capacity(20), time: None }
-    }
-
-    /// Adds a value that `put` appends, and returns where it lies.
-    fn put(&mut self, name: &'static str, put: impl FnOnce(&mut String)) -> Range<usize> {
-        let start = self.buffer.len();
-        put(&mut self.buffer);
-        let place = start..self.buffer.len();
-        self.entries.push((name, place.clone()));
-        place
-    }
-
-    fn text(&mut self, name: &'static str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.put(name, |buffer| buffer.push_str(value));
-        }
-    }
-
-    fn number(&mut self, name: &'static str, value: Option<i64>) {
-        if let Some(value) = value {
-            self.put(name, |buffer| put_number(buffer, value));
-        }
-    }
-
-    fn uuid(&mut self, name: &'static str, value: Option<Uuid>) {
-        if let Some(value) = value {
-            self.text(name, Some(value.hyphenated().encode_lower(&mut Uuid::encode_buffer())));
-        }
-    }
-
-    fn time(&mut self, name: &'static str, millis: Option<i64>) {
-        let Some(millis) = millis else { return };
-        match &self.time {
-            // The first attempt is the last one as a rule.
-            Some((known, place)) if *known == millis => self.entries.push((name, place.clone())),
-            _ => {
-                let place = self.put(name, |buffer| {
-                    // Writing to a string cannot fail.
-                    let _ = time::put(buffer, millis);
-                });
-                self.time = Some((millis, place));
-            }
-        }
-    }
-
-    fn into_headers(self, headers: &mut Vec<Header>) {
-        let buffer = Bytes::from(self.buffer);
-        headers.reserve(self.entries.len());
-        headers.extend(self.entries.into_iter().map(|(name, place)| Header::new(name.as_bytes(), buffer.slice(place))));
-    }
-}
-
-fn text(name: &'static str, value: &str) -> Header {
-    Header::new(name.as_bytes(), value.as_bytes().to_vec())
+    Places { topic, partition, offset, group, message, error_type, backtrace }
 }

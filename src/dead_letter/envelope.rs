@@ -6,73 +6,48 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::context::{DeadLetter, DeadLetterContext};
+use super::context::DeadLetterContext;
 use super::encode::Original;
 use super::format::DeadLetterFormat;
-use super::read::ReadError;
 use super::rung::Rung;
 use super::text::cut;
 use super::time;
-use crate::policy::Category;
-use crate::record::{Header, RecordId, TopicPartition};
+use crate::record::Header;
 
 /// A dead letter as one JSON object: fields that people can read, and beside them the exact bytes.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Envelope {
-    #[serde(default)]
     id: String,
     original_topic: String,
     original_partition: i32,
     original_offset: i64,
     /// As text, bytes that are not UTF-8 replaced.
-    #[serde(default)]
     original_key: Option<String>,
     /// The parsed JSON, or `{"raw": text}` where the value is none; null for a tombstone.
-    #[serde(default)]
     original_value: Value,
     /// As text, the last one of each name.
-    #[serde(default)]
     original_headers: BTreeMap<String, Option<String>>,
-    #[serde(default)]
     error_category: String,
-    #[serde(default)]
     error_type: String,
-    #[serde(default)]
     error_message: String,
-    #[serde(default)]
     stack_trace: Option<String>,
-    #[serde(default)]
     first_failed_at: Option<String>,
-    #[serde(default)]
     last_failed_at: Option<String>,
     /// Attempts after the first one.
-    #[serde(default)]
     retry_count: Option<u32>,
-    #[serde(default)]
     consumer_id: Option<String>,
-    #[serde(default)]
     consumer_version: Option<String>,
     // The three fields that replay tools of this convention fill in.
-    #[serde(default)]
     replayed: bool,
-    #[serde(default)]
     replayed_at: Option<String>,
-    #[serde(default)]
     replay_result: Option<String>,
     // What the convention does not have.
-    #[serde(default)]
     consumer_group: Option<String>,
-    #[serde(default)]
     original_topic_id: Option<String>,
-    #[serde(default)]
     original_timestamp: Option<String>,
-    #[serde(default)]
     replay_count: u32,
-    #[serde(default)]
     fingerprint: Option<String>,
-    #[serde(default)]
     truncated: Option<String>,
-    #[serde(default)]
     original_bytes: Option<Exact>,
 }
 
@@ -136,73 +111,26 @@ impl Envelope {
         // Writing to memory fails only for maps whose keys are no texts; there are none here.
         serde_json::to_vec(self).unwrap_or_default().into()
     }
+}
 
-    /// Reads an envelope; `None` where `value` is something else.
-    pub(super) fn from_json(value: &[u8]) -> Option<Self> {
-        // Most values are no envelopes: don't parse megabytes to find that out.
-        let object = value.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        object.then(|| serde_json::from_slice(value).ok()).flatten()
-    }
+/// Key, value and headers of a record.
+pub(crate) type Parts = (Option<Bytes>, Option<Bytes>, Vec<Header>);
 
-    /// The dead letter in the envelope. Where there are no exact bytes (others write such envelopes too), they are made
-    /// from the readable fields.
-    pub(super) fn into_dead_letter(self) -> Result<DeadLetter, ReadError> {
-        let context = self.context()?;
-        let rung = self.truncated.as_deref().map_or(Rung::Full, Rung::flagged_by);
-        let (key, value, headers) = match self.original_bytes {
-            Some(exact) => {
-                let headers = exact.headers.into_iter().map(|(name, value)| {
-                    Ok(Header {
-                        name: decode("headers", name)?,
-                        value: value.map(|value| decode("headers", value)).transpose()?,
-                    })
-                });
-                (
-                    exact.key.map(|key| decode("key", key)).transpose()?,
-                    exact.value.map(|value| decode("value", value)).transpose()?,
-                    headers.collect::<Result<_, _>>()?,
-                )
-            }
-            None => (
-                self.original_key.map(Bytes::from),
-                bytes_of(self.original_value),
-                self.original_headers
-                    .into_iter()
-                    .map(|(name, value)| Header { name: name.into(), value: value.map(Bytes::from) })
-                    .collect(),
-            ),
-        };
-        Ok(DeadLetter { key, value, headers, context, rung })
-    }
-
-    fn context(&self) -> Result<DeadLetterContext, ReadError> {
-        let (partition, offset) = (self.original_partition, self.original_offset);
-        if partition < 0 || offset < 0 {
-            let coordinates = format!("{}/{partition}/{offset}", self.original_topic);
-            return Err(ReadError::invalid("original_partition and original_offset", coordinates));
-        }
-        let source = RecordId {
-            topic_id: self.original_topic_id.as_deref().and_then(|id| id.parse().ok()),
-            partition: TopicPartition::new(self.original_topic.as_str(), partition),
-            offset,
-        };
-        let category = self.error_category.parse().unwrap_or(Category::Unknown);
-        let time = |text: &Option<String>| text.as_deref().and_then(time::parse);
-        let bare = DeadLetterContext::bare(source, category, self.error_type.clone(), self.error_message.clone());
-        Ok(DeadLetterContext {
-            source_timestamp: time(&self.original_timestamp),
-            group: self.consumer_group.as_deref().map(Into::into),
-            attempts: self.retry_count.map(|retries| retries.saturating_add(1)),
-            backtrace: self.stack_trace.clone(),
-            first_failed_at: time(&self.first_failed_at),
-            last_failed_at: time(&self.last_failed_at),
-            consumer_id: self.consumer_id.as_deref().map(Into::into),
-            consumer_version: self.consumer_version.as_deref().map(Into::into),
-            replay_count: self.replay_count,
-            fingerprint: self.fingerprint.clone().unwrap_or(bare.fingerprint.clone()),
-            ..bare
-        })
-    }
+/// Those of the original by the envelope's member `original_bytes`.
+pub(crate) fn read_exact(json: &[u8]) -> Result<Parts, String> {
+    let decode = |text: String| match BASE64.decode(text) {
+        Ok(bytes) => Ok(Bytes::from(bytes)),
+        Err(error) => Err(error.to_string()),
+    };
+    let exact: Exact = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let header = |(name, value): (String, Option<String>)| {
+        Ok(Header { name: decode(name)?, value: value.map(decode).transpose()? })
+    };
+    Ok((
+        exact.key.map(decode).transpose()?,
+        exact.value.map(decode).transpose()?,
+        exact.headers.into_iter().map(header).collect::<Result<_, String>>()?,
+    ))
 }
 
 fn lossy(bytes: &Bytes) -> String {
@@ -226,22 +154,5 @@ fn depth(value: &Value) -> usize {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
         _ => 0,
-    }
-}
-
-fn bytes_of(value: Value) -> Option<Bytes> {
-    match value {
-        Value::Null => None,
-        Value::Object(object) if object.len() == 1 && object.get("raw").is_some_and(Value::is_string) => {
-            object.get("raw").and_then(Value::as_str).map(|text| Bytes::copy_from_slice(text.as_bytes()))
-        }
-        value => Some(value.to_string().into()),
-    }
-}
-
-fn decode(field: &'static str, text: String) -> Result<Bytes, ReadError> {
-    match BASE64.decode(&text) {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(error) => Err(ReadError::invalid(format!("original_bytes.{field}"), error)),
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::ConfigError;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeadLetterFormat {
-    /// Conventions written beside; default none.
+    /// Conventions written beside KIP-1191's; default none.
     pub profiles: Vec<Profile>,
     /// Whether the dead letter's timestamp is the original record's instead of the time of publishing. Default no: a
     /// backlog's old timestamps would put dead letters past retention at once. The original one is a header either way.
@@ -17,11 +17,20 @@ pub struct DeadLetterFormat {
     pub backtrace_limit: usize,
 }
 
-/// A convention for dead letters that is written beside the standard headers.
+/// A convention for dead letters. Each adds to the others; in a dead letter, the names of those that are written are replaced
+/// where a record comes with them, and all other headers are kept as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Profile {
+    /// The headers of the [module's documentation](super), KIP-1191's among them. They are written in any case.
+    Kip1191,
+    /// The headers of Spring Kafka's dead-letter publishing: numbers big-endian, the timestamp's type `CreateTime`, the error's
+    /// type, message and backtrace as those of the exception.
+    Spring,
+    /// The headers of Kafka Connect's sinks: the connector is the consumer group, the task the source partition, the stage
+    /// `TASK_PUT` and the class `bezoar::Consumer`.
+    Connect,
     /// The headers `error` (the error's type) and `source` (`topic/partition/offset`).
     Plain,
     /// The value is a JSON envelope with the readable record, the context and the exact bytes.
@@ -48,7 +57,7 @@ impl DeadLetterFormat {
 
     /// Whether `profile` is written.
     pub fn has(&self, profile: Profile) -> bool {
-        self.profiles.contains(&profile)
+        profile == Profile::Kip1191 || self.profiles.contains(&profile)
     }
 
     /// Checks the limits; errors name `dead_letters.message_limit` and `dead_letters.backtrace_limit`.
@@ -81,5 +90,22 @@ mod tests {
         );
         assert_eq!(DeadLetterFormat::default().check(), Ok(()));
         assert!(toml::from_str::<DeadLetterFormat>("profile = \"plain\"").is_err());
+    }
+
+    #[test]
+    fn profiles_are_named_in_settings() {
+        let of = |profile| toml::from_str::<DeadLetterFormat>(&format!("profiles = [\"{profile}\"]"));
+        for (name, profile) in [
+            ("kip1191", Profile::Kip1191),
+            ("spring", Profile::Spring),
+            ("connect", Profile::Connect),
+            ("plain", Profile::Plain),
+            ("envelope", Profile::Envelope),
+        ] {
+            assert_eq!(of(name).unwrap().profiles, [profile]);
+            assert!(of(name).unwrap().has(Profile::Kip1191));
+        }
+        let error = of("sping").unwrap_err().to_string();
+        assert!(error.contains("unknown variant `sping`, expected one of `kip1191`, `spring`"), "{error}");
     }
 }

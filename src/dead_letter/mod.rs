@@ -1,7 +1,8 @@
 //! Dead letters: a record plus its failure context, published to a dead-letter topic.
 //!
-//! A [`DeadLetter`] carries the original key, value and headers byte for byte, with order, duplicates and nulls, and a
-//! [`DeadLetterContext`]. [`DeadLetter::encode`] writes it, [`DeadLetter::read`] reads it back.
+//! A dead letter carries the original key, value and headers byte for byte, with order, duplicates and nulls, and a
+//! [`DeadLetterContext`], which writes it: [`DeadLetterContext::encode`].
+//! [`DeadLetter::from_record`](crate::replay::DeadLetter::from_record) reads it back, and those of other frameworks too.
 //!
 //! # Headers
 //! The context goes into headers whose values are UTF-8 text, numbers in decimal, times RFC 3339 in UTC (a timestamp
@@ -30,9 +31,10 @@
 //! headers do not grow from hop to hop. All other headers are kept, those of other frameworks too.
 //!
 //! # Profiles
-//! [`Profile::Plain`] adds `error` (the error's type) and `source` (`topic/partition/offset`), with the same rule of
-//! replacement. [`Profile::Envelope`] makes the value a JSON object that holds the readable record, the context and the
-//! exact bytes.
+//! [`Profile::Spring`] and [`Profile::Connect`] add the headers of those frameworks, [`Profile::Plain`] adds `error` (the
+//! error's type) and `source` (`topic/partition/offset`), all with the same rule of replacement: names of a profile that is
+//! written are reserved too. [`Profile::Envelope`] makes the value a JSON object that holds the readable record, the context
+//! and the exact bytes. They can be combined. The repository's `docs/dead-letter-formats.md` has all of it in detail.
 
 mod actor;
 pub(crate) mod backtrace;
@@ -43,25 +45,27 @@ mod fingerprint;
 mod format;
 mod message;
 pub mod names;
-mod read;
+mod profiles;
 mod redaction;
 #[cfg(test)]
 mod round_trip_tests;
+mod run;
 mod rung;
 mod send;
 #[cfg(test)]
 mod test_support;
 mod text;
-mod time;
+pub(crate) mod time;
 mod topics;
+mod values;
 
 pub(crate) use actor::DeadLetterActor;
-pub use context::{DeadLetter, DeadLetterContext, short_id};
+pub use context::{DeadLetterContext, short_id};
+pub(crate) use envelope::{Parts, read_exact};
 pub(crate) use fingerprint::Fingerprints;
 pub use fingerprint::fingerprint;
 pub use format::{DeadLetterFormat, Profile};
 pub(crate) use message::{DeadLetterMessage, Job, Jobs, Target};
-pub use read::ReadError;
 pub use redaction::{Redaction, Redactor};
 pub use rung::Rung;
 pub(crate) use send::Publisher;

@@ -36,6 +36,10 @@ pub const CONSUMER_VERSION: &str = "bezoar.consumer.version";
 pub const FINGERPRINT: &str = "bezoar.fingerprint";
 /// How often the record was replayed, decimal.
 pub const REPLAY_COUNT: &str = "bezoar.replay.count";
+/// Which dead letter the record is a replay of, as `topic/partition/offset`. It is on replayed records.
+pub const REPLAY_OF: &str = "bezoar.replay.of";
+/// The id of the replay, which its mark in the replays topic has too. It is on replayed records.
+pub const REPLAY_ID: &str = "bezoar.replay.id";
 /// The version of the JSON envelope, where the value is one.
 pub const ENVELOPE: &str = "bezoar.envelope";
 /// What was left out of the record.
@@ -45,6 +49,79 @@ pub const TRUNCATED: &str = "bezoar.truncated";
 pub const PLAIN_ERROR: &str = "error";
 /// The plain profile's name for `topic/partition/offset`.
 pub const PLAIN_SOURCE: &str = "source";
+
+/// Spring Kafka's names for dead letters.
+pub mod spring {
+    /// Where the record was read from: the topic.
+    pub const TOPIC: &str = "kafka_dlt-original-topic";
+    /// Where the record was read from: the partition, four bytes, big-endian.
+    pub const PARTITION: &str = "kafka_dlt-original-partition";
+    /// Where the record was read from: the offset, eight bytes, big-endian.
+    pub const OFFSET: &str = "kafka_dlt-original-offset";
+    /// The record's own timestamp, eight bytes, big-endian.
+    pub const TIMESTAMP: &str = "kafka_dlt-original-timestamp";
+    /// What kind of timestamp that is.
+    pub const TIMESTAMP_TYPE: &str = "kafka_dlt-original-timestamp-type";
+    /// The consumer group.
+    pub const GROUP: &str = "kafka_dlt-original-consumer-group";
+    /// The error's type.
+    pub const EXCEPTION: &str = "kafka_dlt-exception-fqcn";
+    /// The type of its cause.
+    pub const CAUSE: &str = "kafka_dlt-exception-cause-fqcn";
+    /// The error's message.
+    pub const MESSAGE: &str = "kafka_dlt-exception-message";
+    /// Its stack trace.
+    pub const STACKTRACE: &str = "kafka_dlt-exception-stacktrace";
+    /// The type of the error in reading the key.
+    pub const KEY_EXCEPTION: &str = "kafka_dlt-key-exception-fqcn";
+    /// The message of the error in reading the key.
+    pub const KEY_MESSAGE: &str = "kafka_dlt-key-exception-message";
+    /// The stack trace of the error in reading the key.
+    pub const KEY_STACKTRACE: &str = "kafka_dlt-key-exception-stacktrace";
+
+    pub(crate) const ALL: [&str; 13] = [
+        TOPIC,
+        PARTITION,
+        OFFSET,
+        TIMESTAMP,
+        TIMESTAMP_TYPE,
+        GROUP,
+        EXCEPTION,
+        CAUSE,
+        MESSAGE,
+        STACKTRACE,
+        KEY_EXCEPTION,
+        KEY_MESSAGE,
+        KEY_STACKTRACE,
+    ];
+}
+
+/// Kafka Connect's names for dead letters. Numbers are decimal.
+pub mod connect {
+    /// Where the record was read from: the topic.
+    pub const TOPIC: &str = "__connect.errors.topic";
+    /// Where the record was read from: the partition.
+    pub const PARTITION: &str = "__connect.errors.partition";
+    /// Where the record was read from: the offset.
+    pub const OFFSET: &str = "__connect.errors.offset";
+    /// The connector.
+    pub const CONNECTOR: &str = "__connect.errors.connector.name";
+    /// The number of the connector's task.
+    pub const TASK: &str = "__connect.errors.task.id";
+    /// What was being done.
+    pub const STAGE: &str = "__connect.errors.stage";
+    /// Which class did it.
+    pub const CLASS: &str = "__connect.errors.class.name";
+    /// The error's type.
+    pub const EXCEPTION: &str = "__connect.errors.exception.class.name";
+    /// The error's message.
+    pub const MESSAGE: &str = "__connect.errors.exception.message";
+    /// Its stack trace.
+    pub const STACKTRACE: &str = "__connect.errors.exception.stacktrace";
+
+    pub(crate) const ALL: [&str; 10] =
+        [TOPIC, PARTITION, OFFSET, CONNECTOR, TASK, STAGE, CLASS, EXCEPTION, MESSAGE, STACKTRACE];
+}
 
 const RESERVED: [&str; 20] = [
     TOPIC,
@@ -69,10 +146,13 @@ const RESERVED: [&str; 20] = [
     TRUNCATED,
 ];
 
-/// Whether a header of this name is replaced: in every dead letter, or where the plain profile is written.
-pub(super) fn is_ours(name: &[u8], plain: bool) -> bool {
+/// Whether a header of this name is replaced in every dead letter.
+pub(super) fn is_reserved(name: &[u8]) -> bool {
     // Most headers are told by how they begin.
     let may_be = name.starts_with(b"bezoar.") || name.starts_with(b"__dlq.");
-    may_be && RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
-        || plain && (name == PLAIN_ERROR.as_bytes() || name == PLAIN_SOURCE.as_bytes())
+    may_be && is_one_of(name, &RESERVED)
+}
+
+pub(super) fn is_one_of(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|known| known.as_bytes() == name)
 }

@@ -1,7 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::context::DeadLetter;
 use crate::record::Header;
 
 /// What a redaction hook may change of a dead letter before it leaves the process.
@@ -24,37 +23,3 @@ impl fmt::Debug for Redaction<'_> {
 
 /// A redaction hook. It runs under the guard that handlers run under.
 pub type Redactor = Arc<dyn Fn(&mut Redaction<'_>) + Send + Sync>;
-
-impl DeadLetter {
-    /// Applies a redaction hook. Runs users' code: call it under the panic guard.
-    pub fn redact(&mut self, redactor: &Redactor) {
-        redactor(&mut Redaction {
-            message: &mut self.context.message,
-            backtrace: &mut self.context.backtrace,
-            headers: &mut self.headers,
-        });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dead_letter::test_support::dead_letter;
-
-    #[test]
-    fn a_hook_changes_text_and_headers() {
-        let mut letter = dead_letter();
-        letter.context.message = "card 4711 refused".into();
-        letter.context.backtrace = Some("card 4711".into());
-        letter.headers = vec![Header::new("authorization", "secret"), Header::new("trace", "1")];
-        let redactor: Redactor = Arc::new(|redaction| {
-            *redaction.message = redaction.message.replace("4711", "****");
-            *redaction.backtrace = None;
-            redaction.headers.retain(|header| header.name != "authorization");
-        });
-        letter.redact(&redactor);
-        assert_eq!(letter.context.message, "card **** refused");
-        assert_eq!(letter.context.backtrace, None);
-        assert_eq!(letter.headers, [Header::new("trace", "1")]);
-    }
-}

@@ -56,16 +56,6 @@ impl Rung {
         self != Rung::ContextOnly
     }
 
-    /// The highest rung that keeps no more than either does.
-    pub(super) fn and(self, other: Rung) -> Rung {
-        let allowed = |rung: &Rung| {
-            rung.keeps_key() <= (self.keeps_key() && other.keeps_key())
-                && rung.keeps_value() <= (self.keeps_value() && other.keeps_value())
-                && rung.keeps_headers() <= (self.keeps_headers() && other.keeps_headers())
-        };
-        Rung::ALL.into_iter().find(allowed).unwrap_or(Rung::ContextOnly)
-    }
-
     /// The value of the header `bezoar.truncated`; `None` where nothing was left out.
     pub fn truncated(self) -> Option<&'static str> {
         match self {
@@ -78,7 +68,7 @@ impl Rung {
     }
 
     /// The rung that `truncated` flags; text that no rung writes is read as the lowest, which promises nothing.
-    pub(super) fn flagged_by(truncated: &str) -> Self {
+    pub(crate) fn flagged_by(truncated: &str) -> Self {
         Rung::ALL.into_iter().find(|rung| rung.truncated() == Some(truncated)).unwrap_or(Rung::ContextOnly)
     }
 }
@@ -95,15 +85,5 @@ mod tests {
             assert_eq!(Rung::flagged_by(rung.truncated().unwrap()), *rung);
         }
         assert_eq!(Rung::flagged_by("everything"), Rung::ContextOnly);
-    }
-
-    #[test]
-    fn two_rungs_keep_what_both_keep() {
-        assert_eq!(Rung::WithoutValue.and(Rung::WithoutUserHeaders), Rung::KeyAndContext);
-        for rung in Rung::ALL {
-            assert_eq!(rung.and(Rung::Full), rung);
-            assert_eq!(rung.and(rung), rung);
-            assert_eq!(Rung::ContextOnly.and(rung), Rung::ContextOnly);
-        }
     }
 }

@@ -6,13 +6,18 @@
 mod brief;
 mod exhausted;
 mod log;
+mod present;
 mod stream;
+mod tap;
 
 use std::time::Duration;
 
 pub(crate) use exhausted::Exhausted;
+#[cfg(feature = "web")]
+pub(crate) use present::State as PresentState;
 pub use stream::EventStream;
 pub(crate) use stream::Events;
+pub(crate) use tap::{GivenUp, LetterGroup, Letters};
 
 use crate::policy::Category;
 use crate::record::{RecordId, TopicPartition};

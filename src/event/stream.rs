@@ -1,8 +1,12 @@
 use std::fmt;
+use std::sync::Arc;
 
 use tokio::sync::{broadcast, watch};
 
+use super::present::Present;
+use super::tap::{GivenUp, Tap};
 use super::{Event, Exhausted, brief, log};
+use crate::metrics::Meter;
 
 /// Reads a consumer's events. Each stream gets every event from the moment it was made; one that falls more than
 /// 16,384 events behind gets [`Event::Missed`] in place of the oldest.
@@ -37,6 +41,10 @@ pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
     /// How many partitions the consumer has as a member of its group, as its events say; `None` while it is none.
     joined: watch::Sender<Option<usize>>,
+    /// Counts what is told, before anybody else hears of it.
+    meter: Arc<Meter>,
+    present: Arc<Present>,
+    tap: Arc<Tap>,
 }
 
 /// How many events a stream may lag behind.
@@ -44,7 +52,35 @@ const CAPACITY: usize = 16_384;
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), joined: watch::Sender::new(None) }
+        Self {
+            sender: broadcast::Sender::new(CAPACITY),
+            joined: watch::Sender::new(None),
+            meter: Arc::default(),
+            present: Arc::default(),
+            tap: Arc::default(),
+        }
+    }
+
+    /// What the monitor learns of dead letters as they happen.
+    pub(crate) fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    /// The same as [`emit`](Self::emit) with [`Event::Alert`], of which the monitor learns too.
+    pub(crate) fn alert(&self, record: GivenUp) {
+        self.tap.given_up(&record);
+        let GivenUp { record, category, page, message, .. } = record;
+        self.emit(Event::Alert { record, category, page, message });
+    }
+
+    /// The consumer's counts.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// What of the events still holds.
+    pub(crate) fn present(&self) -> &Present {
+        &self.present
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
@@ -70,6 +106,8 @@ impl Events {
     pub(crate) fn emit(&self, mut event: Event) {
         brief::shorten(&mut event);
         log::log(&event);
+        self.meter.observe(&event);
+        self.present.observe(&event);
         match &event {
             Event::Joined { partitions, .. } => drop(self.joined.send_replace(Some(*partitions))),
             // It joins anew.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::origin::{OriginError, Origins};
 use crate::producer::{Produced, Producer, ProducerError};
 use crate::record::{Headers, ProducerRecord, Record, RecordId};
 
@@ -75,10 +76,21 @@ impl Delivery {
         self.record.id()
     }
 
-    /// The id of the record that this one stems from. It differs from [`Delivery::id`] only for records that come
-    /// back through Bezoar's own retry topics and replays; other headers that claim an origin are never believed.
-    pub fn origin(&self) -> RecordId {
-        self.record.id()
+    /// The id of the record that this one stems from first: the key for side effects that must not happen again when a record is
+    /// replayed. It differs from [`Delivery::id`] only for records that were replayed from a dead letter, however often.
+    ///
+    /// Headers can be forged, so they are not believed by themselves. A record counts as a replay where it names a dead letter of
+    /// this consumer's own topics, or of those in [`trusted_replays`](crate::consumer::ConsumerBuilder::trusted_replays), and the
+    /// mark that the replay left for that dead letter in the topic `<dead-letter topic>.replays` names this very record. Any other
+    /// is its own origin. So only who may write to that topic can say that a record is a replay.
+    ///
+    /// It asks the broker only for records that claim to be replays: marks are kept, up to some 20 MB for each dead-letter
+    /// topic. In `testing::Harness` each record is its own origin.
+    ///
+    /// # Errors
+    /// The marks cannot be read within 5 s. That is transient, and taken for such where the handler returns it.
+    pub async fn origin(&self) -> Result<RecordId, OriginError> {
+        self.outbox.origins.of(&self.record).await
     }
 
     /// Sends a record onward. Its acknowledgement is awaited before this delivery's record is settled, whether or not
@@ -107,10 +119,11 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// What a partition's handler sends onward, and the acknowledgements that the delivery in progress waits for. One per
-/// partition actor.
+/// What a partition's handler sends onward, and the acknowledgements that the delivery in progress waits for; and whom it asks
+/// for origins. One per partition actor.
 pub(crate) struct Outbox {
     producer: Producer,
+    origins: Origins,
     queue: OnceLock<mpsc::UnboundedSender<Outgoing>>,
     /// Whether `pending` may hold something: deliveries that send nothing, which is most, need no lock.
     sent: AtomicBool,
@@ -151,8 +164,8 @@ impl Pending {
 }
 
 impl Outbox {
-    pub(crate) fn new(producer: Producer) -> Self {
-        Self { producer, queue: OnceLock::new(), sent: AtomicBool::new(false), pending: Mutex::default() }
+    pub(crate) fn new(producer: Producer, origins: Origins) -> Self {
+        Self { producer, origins, queue: OnceLock::new(), sent: AtomicBool::new(false), pending: Mutex::default() }
     }
 
     /// Queues a record; one task, started with the first, keeps the order.

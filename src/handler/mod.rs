@@ -7,6 +7,8 @@ mod delivery;
 mod factory;
 mod failure;
 mod into_failure;
+mod origin;
+mod trace;
 
 use std::future::Future;
 
@@ -17,6 +19,8 @@ pub(crate) use delivery::Outbox;
 pub use factory::{FactoryContext, FactoryError, FactoryFn, HandlerFactory, HandlerFn, factory_fn, handler_fn};
 pub use failure::Failure;
 pub use into_failure::IntoFailure;
+pub use origin::OriginError;
+pub(crate) use origin::{Access, OriginSettings, Origins};
 
 /// Processes the records of one partition, one after the other, as typed messages.
 ///

@@ -185,6 +185,15 @@ fn passes(code: ErrorCode) -> bool {
     code == ErrorCode::STALE_MEMBER_EPOCH || code == ErrorCode::REBALANCE_IN_PROGRESS
 }
 
+/// Whether a commit failed: not all of it was made, and not because the group has gone on.
+fn is_failure(result: &Result<Vec<Result<(), BrokerError>>, BrokerError>, member: bool) -> bool {
+    let failed = |error: &BrokerError| !(member && error.code().is_some_and(is_about_membership));
+    match result {
+        Ok(results) => results.iter().filter_map(|result| result.as_ref().err()).any(failed),
+        Err(error) => failed(error),
+    }
+}
+
 impl OffsetsActor {
     /// Starts a commit of what has changed, unless one is under way or the group lets nothing be committed.
     fn commit(&self, myself: &ActorRef<OffsetsMessage>, state: &mut OffsetsState) {
@@ -210,13 +219,15 @@ impl OffsetsActor {
         };
         state.busy = true;
         state.settled = 0;
-        let myself = myself.clone();
+        let (myself, meter) = (myself.clone(), Arc::clone(self.events.meter()));
         tokio::spawn(async move {
+            let began = Instant::now();
             // An adapter's panic must not leave the actor waiting for an answer for ever.
             let result = Guarded::new(commit).await.unwrap_or_else(|report| {
                 let doing = "committing offsets".to_owned();
                 Err(BrokerError::Malformed { doing, cause: format!("the adapter panicked: {}", report.message) })
             });
+            meter.committed(began.elapsed(), is_failure(&result, member.is_some()));
             // The actor is gone only when the consumer is.
             let _ = myself.cast(OffsetsMessage::Committed { offsets, member, result });
         });

@@ -13,6 +13,7 @@ use super::message::PartitionMessage;
 use super::ownership::Ownership;
 use super::patience::Patience;
 use super::progress::Progress;
+use super::tally::Tally;
 use super::turn::Turn;
 use crate::broker::Feed;
 use crate::classifier::Evidence;
@@ -38,6 +39,7 @@ pub(crate) struct PartitionState<D, H> {
     outbox: Arc<Outbox>,
     letters: Letters,
     progress: Progress,
+    tally: Tally,
     patience: Patience,
     turn: Turn,
 }
@@ -83,13 +85,16 @@ where
         let listener = myself.clone();
         // An actor that is gone misses nothing: its successor asks the feed when it starts.
         self.ownership.feed.on_ready(move || drop(listener.cast(PartitionMessage::Run)));
+        let tally = Tally::new(self.context.events.meter().topic(&self.ownership.partition));
+        let patience = Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone());
         Ok(PartitionState {
             decoder,
             handler,
-            outbox: Arc::new(Outbox::new(self.context.producer.clone())),
+            outbox: Arc::new(Outbox::new(self.context.producer.clone(), self.context.origins.clone())),
             letters: Letters::new(&self.context, &self.ownership),
             progress: Progress::of(&self.ownership),
-            patience: Patience::new(self.limits.poison_timeout, self.context.producer.runtime().clone()),
+            patience: patience.timed(tally.is_timed()),
+            tally,
             turn: Turn::begin(),
         })
     }
@@ -101,6 +106,7 @@ where
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let outcome = self.run(state).await;
+        state.tally.rest();
         state.letters.hand_over()?;
         state.progress.report(&self.context, &self.ownership)?;
         match outcome? {
@@ -129,6 +135,7 @@ where
         if !self.dead_letters_acknowledged(state).await? {
             return Ok(Pause::Stopping);
         }
+        state.tally.go_on();
         loop {
             if self.ownership.is_stopping() {
                 return Ok(Pause::Stopping);
@@ -165,11 +172,13 @@ where
         state.progress.leader_epoch(batch.leader_epoch(), &self.context, &self.ownership)?;
         for index in batch.index_of(self.ownership.position())..batch.len() {
             if let Some(now) = state.turn.look() {
+                state.tally.look(now);
                 state.progress.report_if_due(now, &self.context, &self.ownership);
                 if state.turn.is_over(now) {
                     state.letters.hand_over()?;
                     tokio::task::yield_now().await;
                     state.turn.begin_again();
+                    state.tally.go_on();
                 }
             }
             // After the others' turn: one of them may have blocked the lane until the partition was not ours any more.
@@ -185,12 +194,14 @@ where
                 Delivered::Handled => {
                     self.ownership.advance(offset + 1);
                     state.progress.handled(offset + 1);
+                    state.tally.handled();
                 }
                 failed => {
                     let Some(record) = batch.get(index) else { break };
                     if !self.failed(state, record, failed).await? {
                         return Ok(false);
                     }
+                    state.tally.go_on();
                 }
             }
         }
@@ -208,10 +219,12 @@ where
         loop {
             // What lies before the record is settled; the record itself is not, whatever comes of it.
             state.progress.handled(offset);
+            state.tally.rest();
             let evidence = match delivered {
                 Delivered::Handled => {
                     self.ownership.advance(offset + 1);
                     state.progress.handled(offset + 1);
+                    state.tally.handled();
                     return Ok(true);
                 }
                 Delivered::Failed(evidence) => evidence,
@@ -247,6 +260,7 @@ where
             if !self.until_may_deliver(state).await? {
                 return Ok(false);
             }
+            state.tally.go_on();
             delivered = self.attempt(state, record.clone()).await;
         }
     }
@@ -257,10 +271,12 @@ where
         if self.ownership.may_deliver() {
             return Ok(true);
         }
+        state.tally.rest();
         state.letters.hand_over()?;
         state.progress.report(&self.context, &self.ownership)?;
         let goes_on = self.ownership.until_may_deliver().await;
         state.turn.rested();
+        state.tally.go_on();
         Ok(goes_on)
     }
 
@@ -287,8 +303,9 @@ where
             ownership: Some(&self.ownership),
         };
         // Neither progress nor dead letters wait for a slow record.
-        let (progress, letters) = (&mut state.progress, &mut state.letters);
+        let (progress, letters, tally) = (&mut state.progress, &mut state.letters, &mut state.tally);
         let due = |now| {
+            tally.count();
             // Ignored: without a dead-letter actor the next one fails too, and that one is not ignored.
             let _ = letters.hand_over();
             progress.report_if_due(now, &self.context, &self.ownership)
@@ -296,6 +313,10 @@ where
         let delivered = attempt.run(due).await;
         if state.patience.has_waited() {
             state.turn.rested();
+            state.tally.has_waited(state.patience.waiting());
+            self.ownership.wait_for_delivery(false);
+        } else {
+            state.tally.was_ready();
         }
         delivered
     }

@@ -7,9 +7,11 @@ use ractor::ActorRef;
 use serde::Deserialize;
 
 use super::topic::Sources;
+use super::trace::SpanHook;
 use crate::classifier::{ClassifierMessage, ErrorTypes, UserClassifier};
 use crate::dead_letter::{DeadLetterMessage, Redactor};
 use crate::event::Events;
+use crate::handler::Origins;
 use crate::offsets::OffsetsMessage;
 use crate::policy::{Category, DeadLetterTopics};
 use crate::producer::Producer;
@@ -41,6 +43,7 @@ pub(crate) struct PartitionContext {
     /// Set when the consumer is dropped: no record is delivered after that, whatever the actors have heard of it yet.
     pub(crate) closed: Arc<AtomicBool>,
     pub(crate) producer: Producer,
+    pub(crate) origins: Origins,
     /// How long handled records may wait to be reported as settled while a record after them is processed.
     pub(crate) report_interval: Duration,
     /// How many handled records may wait so.
@@ -60,6 +63,7 @@ pub(crate) struct Hooks {
     pub(crate) classifier: Option<UserClassifier>,
     pub(crate) router: Option<Router>,
     pub(crate) redactor: Option<Redactor>,
+    pub(crate) span: Option<SpanHook>,
     pub(crate) error_types: ErrorTypes,
 }
 

@@ -11,10 +11,11 @@ use super::context::Hooks;
 use super::error::Fault;
 use super::ownership::Ownership;
 use super::patience::Patience;
+use super::trace;
 use crate::classifier::{Evidence, FailureInfo, FailureKind};
 use crate::event::{Event, Events};
 use crate::handler::chain::errors;
-use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, Outbox};
+use crate::handler::{Decoder, Delivery, Failure, Handler, HandlerGone, IntoFailure, OriginError, Outbox};
 use crate::isolation::guard::{Guarded, guarded};
 use crate::policy::Category;
 use crate::producer::ProducerError;
@@ -77,6 +78,7 @@ where
             first_failure,
             ownership,
         } = self;
+        let span = trace::span((hooks, events), &record, number);
         let waited = AtomicBool::new(false);
         let offset = record.offset();
         let failed = |kind, failure| Err(inspect((hooks, events), (partition, offset, number), kind, failure));
@@ -101,11 +103,21 @@ where
             }
             Ok(())
         }));
-        let ended = poll_fn(|cx| match attempt.as_mut().poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending => {
-                waited.store(true, Ordering::Relaxed);
-                patience.poll(cx, &mut due).map(|()| None)
+        let ended = poll_fn(|cx| {
+            let polled = {
+                let _entered = span.as_ref().map(|span| span.enter());
+                attempt.as_mut().poll(cx)
+            };
+            match polled {
+                Poll::Ready(ended) => Poll::Ready(Some(ended)),
+                Poll::Pending => {
+                    if !waited.swap(true, Ordering::Relaxed)
+                        && let Some(ownership) = ownership
+                    {
+                        ownership.wait_for_delivery(true);
+                    }
+                    patience.poll(cx, &mut due).map(|()| None)
+                }
             }
         });
         match ended.await {
@@ -142,10 +154,11 @@ fn inspect(
     if evidence.stated.is_none() {
         evidence.user = ask_user((hooks, events), (partition, offset, attempt), kind, &failure);
     }
-    // What a broker may take later is no fault of the record, whether the handler awaited it or not.
+    // What a broker may take or tell later is no fault of the record, whether the handler awaited it or not.
     if evidence.stated.is_none()
         && evidence.user.is_none()
-        && find::<ProducerError>(&failure).is_some_and(ProducerError::is_retriable)
+        && (find::<ProducerError>(&failure).is_some_and(ProducerError::is_retriable)
+            || find::<OriginError>(&failure).is_some())
     {
         evidence.stated = Some(Category::Transient);
     }

@@ -8,8 +8,8 @@ use super::letters::Letters;
 use super::ownership::Ownership;
 use crate::classifier::{ClassifierMessage, Evidence, FailureKind, Verdict};
 use crate::dead_letter::backtrace::render;
-use crate::dead_letter::{DeadLetter, DeadLetterContext, Job, Rung};
-use crate::event::{Event, Exhausted};
+use crate::dead_letter::{DeadLetterContext, Job, Redaction, Rung};
+use crate::event::{Event, Exhausted, GivenUp};
 use crate::isolation::guard::guarded;
 use crate::offsets::OffsetsMessage;
 use crate::policy::{Action, Category, Decision, valid_topic_name};
@@ -40,8 +40,9 @@ pub(crate) async fn judge(
 ) -> Result<Judged, PartitionError> {
     let retry = letters.ownership().failed(record.offset(), SystemTime::now());
     let (verdict, mut evidence) = ask(context, evidence, retry.attempts).await?;
+    context.events.meter().failed(record.partition(), verdict.category);
     // Classified by the true text; only the redacted one goes on, into events and logs too.
-    let headers = redact(context, record, verdict.category, &mut evidence, &mut backtrace);
+    let headers = redact(context, record, &mut evidence, &mut backtrace);
     if matches!(evidence.kind, FailureKind::Panic | FailureKind::Timeout) {
         context.events.emit(Event::HandlerLost {
             record: record.id(),
@@ -113,7 +114,7 @@ pub(crate) async fn judge(
 fn alert(context: &PartitionContext, record: &Record, verdict: Verdict, message: String) {
     if verdict.alert || verdict.page {
         let (category, page) = (verdict.category, verdict.page);
-        context.events.emit(Event::Alert { record: record.id(), category, page, message });
+        context.events.alert(GivenUp { record: record.id(), category, page, message, dead_letter: None });
     }
 }
 
@@ -122,7 +123,6 @@ fn alert(context: &PartitionContext, record: &Record, verdict: Verdict, message:
 fn redact(
     context: &PartitionContext,
     record: &Record,
-    category: Category,
     evidence: &mut Evidence,
     backtrace: &mut Option<Backtrace>,
 ) -> Option<Vec<Header>> {
@@ -132,17 +132,11 @@ fn redact(
         evidence.backtrace =
             Some(evidence.backtrace.take().map_or(rendered.clone(), |text| format!("{text}\n{rendered}")));
     }
-    let mut letter = DeadLetter::new(record, DeadLetterContext::new(record, category, evidence));
-    let redacted = guarded(|| {
-        letter.redact(redactor);
-        letter
-    });
-    match redacted {
-        Ok(letter) => {
-            evidence.message = letter.context.message;
-            evidence.backtrace = letter.context.backtrace;
-            Some(letter.headers)
-        }
+    let mut headers: Vec<Header> = record.owned_headers().collect();
+    let redaction =
+        Redaction { message: &mut evidence.message, backtrace: &mut evidence.backtrace, headers: &mut headers };
+    match guarded(|| redactor(&mut { redaction })) {
+        Ok(()) => Some(headers),
         Err(report) => {
             context.events.emit(Event::HookFailed { hook: "redactor", message: report.message });
             evidence.message = "withheld, since the redactor panicked".to_owned();

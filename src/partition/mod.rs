@@ -17,7 +17,9 @@ mod ownership_tests;
 mod patience;
 mod progress;
 mod runtime;
+mod tally;
 mod topic;
+mod trace;
 mod turn;
 
 pub use context::CorruptBatches;

@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -26,6 +26,8 @@ pub(crate) struct Ownership {
     retrying: AtomicI64,
     retry: Mutex<Option<Retry>>,
     unacknowledged: watch::Sender<usize>,
+    /// Whether a delivery is being waited for.
+    in_flight: AtomicBool,
     /// In one word, since each delivery looks at it: [`STOPPING`] and its like.
     flags: AtomicU8,
     /// Told of each change of the flags.
@@ -68,6 +70,7 @@ impl Ownership {
             retrying: AtomicI64::new(i64::MIN),
             retry: Mutex::default(),
             unacknowledged: watch::Sender::new(0),
+            in_flight: AtomicBool::new(false),
             flags: AtomicU8::new(0),
             changed: Notify::new(),
             lease: None,
@@ -155,6 +158,15 @@ impl Ownership {
 
     pub(crate) fn unacknowledged(&self) -> usize {
         *self.unacknowledged.borrow()
+    }
+
+    /// Notes whether a delivery is being waited for: for those who look, nothing depends on it.
+    pub(crate) fn wait_for_delivery(&self, in_flight: bool) {
+        self.in_flight.store(in_flight, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// Waits until at most `limit` dead letters wait for their acknowledgement. False if the ownership ends before.

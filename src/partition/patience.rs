@@ -29,6 +29,9 @@ pub(crate) struct Patience {
     soon: bool,
     /// Whether the present delivery had to be waited for.
     waited: bool,
+    /// Whether it is to be known since when, and that.
+    timed: bool,
+    waiting: Option<Instant>,
     /// When the time of the present delivery is up; `None` is never.
     deadline: Option<Instant>,
 }
@@ -50,8 +53,15 @@ impl Patience {
             looked: Instant::now(),
             soon: false,
             waited: false,
+            timed: false,
+            waiting: None,
             deadline: None,
         }
+    }
+
+    /// Notes since when deliveries wait, at the price of a look at the clock for each that does.
+    pub(crate) fn timed(self, timed: bool) -> Self {
+        Self { timed, ..self }
     }
 
     pub(crate) fn limit(&self) -> Option<Duration> {
@@ -68,6 +78,11 @@ impl Patience {
         self.waited
     }
 
+    /// When that was found, where it was to be noted.
+    pub(crate) fn waiting(&self) -> Option<Instant> {
+        self.waiting
+    }
+
     /// Called after each poll that leaves the delivery pending; ready when its time is up.
     ///
     /// `due` is called at the first poll, or within [`PRECISION`] of it, and by the time that it returned: something else is
@@ -80,6 +95,7 @@ impl Patience {
                 // It is that late at most.
                 self.deadline = self.limit.map(|limit| alarm.deadline() + limit);
                 self.waited = true;
+                self.waiting = self.timed.then(Instant::now);
             }
             return Poll::Pending;
         }
@@ -88,6 +104,7 @@ impl Patience {
             self.soon = now.duration_since(std::mem::replace(&mut self.looked, now)) < DENSE;
             if !self.waited {
                 self.waited = true;
+                self.waiting = self.timed.then_some(now);
                 self.deadline = self.limit.map(|limit| now + limit);
             }
             if self.deadline.is_some_and(|deadline| now >= deadline) {

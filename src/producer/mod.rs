@@ -11,6 +11,7 @@ use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use error::ProducerError;
+pub(crate) use partitioner::partition_for_key;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 

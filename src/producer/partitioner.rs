@@ -1,7 +1,7 @@
 /// The partition that Kafka's Java client chooses for a key: positive murmur2 modulo the number of partitions.
 ///
 /// Source: `BuiltInPartitioner.partitionForKey` of Apache Kafka.
-pub(super) fn partition_for_key(key: &[u8], partitions: i32) -> i32 {
+pub(crate) fn partition_for_key(key: &[u8], partitions: i32) -> i32 {
     ((murmur2(key) & 0x7fff_ffff) % partitions.max(1) as u32) as i32
 }
 

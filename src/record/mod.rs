@@ -9,12 +9,15 @@ mod headers;
 mod position;
 mod produced;
 mod span;
+mod trace;
+mod trace_state;
 pub(crate) mod varint;
 
 pub use batch::{Record, RecordBatch};
 pub use builder::RecordBatchBuilder;
 pub(crate) use headers::encode_headers;
 pub use headers::{Header, HeaderRef, Headers, HeadersIter};
-pub use position::{RecordId, TopicPartition};
+pub use position::{NotAPlace, RecordId, TopicPartition};
 pub use produced::ProducerRecord;
 pub(crate) use span::{LARGEST_BUFFER, Slice, Span};
+pub use trace::{SpanId, TraceContext, TraceId};

@@ -12,6 +12,7 @@ use super::settings::{ControlActors, SupervisorSettings, TopicPlan};
 use super::state::{End, SupervisorState};
 use crate::broker::Ports;
 use crate::event::Events;
+use crate::handler::Origins;
 use crate::isolation::Planes;
 use crate::offsets::{Committing, OffsetsMessage};
 use crate::partition::{Hooks, PartitionContext, Sources};
@@ -54,6 +55,10 @@ impl Actor for SupervisorActor {
         let dead_letters = (classifier.clone(), offsets.clone());
         let (dead_letters, _) = Actor::spawn_linked(None, actors.dead_letter, dead_letters, cell.clone()).await?;
         let mut control = vec![classifier.get_id(), offsets.get_id(), dead_letters.get_id()];
+        let sources = Sources {
+            names: self.topics.iter().map(|topic| topic.matches.clone()).collect(),
+            subscription: self.settings.membership.as_ref().map(|plan| plan.subscription.clone()),
+        };
         let mut context = PartitionContext {
             classifier,
             dead_letters,
@@ -68,12 +73,15 @@ impl Actor for SupervisorActor {
                 self.planes.control().clone(),
                 self.settings.buffer_bytes,
             ),
+            origins: Origins::new(
+                self.settings.origins.clone(),
+                self.settings.dead_letter_topics.clone(),
+                sources.clone(),
+                self.planes.control().clone(),
+            ),
             hooks: self.hooks.clone(),
             topics: self.settings.dead_letter_topics.clone(),
-            sources: Sources {
-                names: self.topics.iter().map(|topic| topic.matches.clone()).collect(),
-                subscription: self.settings.membership.as_ref().map(|plan| plan.subscription.clone()),
-            },
+            sources,
             max_unacknowledged: self.settings.max_unacknowledged,
             corrupt_batches: self.settings.corrupt_batches,
         };
@@ -85,11 +93,16 @@ impl Actor for SupervisorActor {
             control.push(context.classifier.get_id());
             contexts.push(Arc::new(context.clone()));
         }
+        let monitor = match actors.monitor {
+            Some(monitor) => Some(Actor::spawn_linked(None, monitor, myself.clone(), cell).await?.0),
+            None => None,
+        };
         self.survey(&myself);
         Ok(SupervisorState {
             contexts,
             offsets,
             control,
+            monitor,
             membership,
             partitions: BTreeMap::new(),
             by_actor: HashMap::new(),
@@ -169,6 +182,12 @@ impl Actor for SupervisorActor {
                 End::Stopped => "a control actor stopped, which is a bug in bezoar".to_owned(),
             };
             self.halt(&myself, state, reason);
+        } else if state.monitor.as_ref().is_some_and(|monitor| monitor.get_id() == id) {
+            state.monitor = None;
+            let reason = if let End::Failed(error) = end { error.to_string() } else { "it stopped".to_owned() };
+            tracing::error!(
+                "the monitor of dead letters failed, which is a bug in bezoar; the consumer goes on without: {reason}"
+            );
         } else if let Some(key) = state.by_actor.remove(&id) {
             self.ended(&myself, state, &key, end);
         } else {

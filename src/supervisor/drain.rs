@@ -9,6 +9,7 @@ use super::message::{Finished, Summary, SupervisorMessage};
 use super::state::{Drain, Phase, SupervisorState};
 use super::status::SeekError;
 use crate::event::Event;
+use crate::monitor::{FLUSH_TIMEOUT, MonitorMessage};
 use crate::offsets::OffsetsMessage;
 
 type Myself = ActorRef<SupervisorMessage>;
@@ -121,8 +122,17 @@ impl SupervisorActor {
         });
     }
 
-    /// The end.
+    /// The end, once the monitor has told what is left to be told.
     pub(super) fn finish(&self, myself: &Myself, state: &mut SupervisorState, summary: Summary) {
+        if let Some(monitor) = state.monitor.take() {
+            let myself = myself.clone();
+            tokio::spawn(async move {
+                // Sinks that take longer are left alone.
+                let _ = monitor.call(MonitorMessage::Flush, Some(FLUSH_TIMEOUT)).await;
+                let _ = myself.cast(SupervisorMessage::Left(summary));
+            });
+            return;
+        }
         let (committed, dropped, unacknowledged) = (summary.committed, summary.dropped.len(), summary.unacknowledged);
         tracing::info!(committed, dropped, unacknowledged, "what was settled is committed, or not; what was left");
         self.events.emit(Event::Stopped);

@@ -25,6 +25,10 @@ impl SupervisorActor {
             return;
         }
         managed.incarnation += 1;
+        if managed.incarnation > 1 {
+            let handler_lost = !matches!(managed.phase, Phase::Waiting);
+            self.events.meter().restarted(&key.partition, handler_lost);
+        }
         managed.phase = Phase::Pending;
         let plan = &self.topics[managed.topic_index];
         let halt = myself.clone();

@@ -45,6 +45,7 @@ impl SupervisorActor {
             log_end: ownership.feed.log_end(),
             lag: None,
             unacknowledged: ownership.unacknowledged(),
+            in_flight: ownership.is_in_flight(),
             paused: ownership.is_paused(),
             retrying: ownership.retrying().map(|retry| (retry.offset, retry.attempts)),
         }
@@ -77,6 +78,7 @@ fn claimed(partition: &TopicPartition, paused: bool) -> PartitionStatus {
         log_end: None,
         lag: None,
         unacknowledged: 0,
+        in_flight: false,
         paused,
         retrying: None,
     }

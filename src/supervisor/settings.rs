@@ -5,6 +5,8 @@ use super::restart::RestartPolicy;
 use crate::classifier::ClassifierActor;
 use crate::dead_letter::DeadLetterActor;
 use crate::group::{GroupSettings, Subscription};
+use crate::handler::OriginSettings;
+use crate::monitor::MonitorActor;
 use crate::offsets::{OffsetReset, OffsetsActor};
 use crate::partition::{CorruptBatches, Spawner, TopicLimits, TopicName};
 use crate::policy::DeadLetterTopics;
@@ -27,6 +29,8 @@ pub(crate) struct SupervisorSettings {
     pub(crate) drain_timeout: Duration,
     pub(crate) dead_letter_topics: DeadLetterTopics,
     pub(crate) max_unacknowledged: usize,
+    /// How it is found out where replayed records came from.
+    pub(crate) origins: OriginSettings,
     pub(crate) corrupt_batches: CorruptBatches,
     /// How many bytes of records that handlers sent may wait for their acknowledgement.
     pub(crate) buffer_bytes: usize,
@@ -48,4 +52,6 @@ pub(crate) struct ControlActors {
     pub(crate) classifier: ClassifierActor,
     pub(crate) dead_letter: DeadLetterActor,
     pub(crate) offsets: OffsetsActor,
+    /// `None` where it is off.
+    pub(crate) monitor: Option<MonitorActor>,
 }

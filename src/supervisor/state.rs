@@ -8,6 +8,7 @@ use super::membership::Membership;
 use super::message::OwnershipKey;
 use super::restart::RestartLog;
 use super::status::SeekError;
+use crate::monitor::MonitorMessage;
 use crate::offsets::{OffsetReset, OffsetsMessage};
 use crate::partition::{Ownership, PartitionContext};
 use crate::record::TopicPartition;
@@ -19,6 +20,8 @@ pub(crate) struct SupervisorState {
     pub(super) offsets: ActorRef<OffsetsMessage>,
     /// The control actors: without any of them the consumer cannot go on.
     pub(super) control: Vec<ActorId>,
+    /// Without it the consumer goes on. `None` where it is off, or has told its last.
+    pub(super) monitor: Option<ActorRef<MonitorMessage>>,
     /// `None` where partitions are assigned by hand.
     pub(super) membership: Option<Membership>,
     pub(super) partitions: BTreeMap<TopicPartition, Managed>,

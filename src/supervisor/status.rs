@@ -23,6 +23,8 @@ pub struct PartitionStatus {
     pub lag: Option<u64>,
     /// How many dead letters wait for the broker's acknowledgement.
     pub unacknowledged: usize,
+    /// Whether a delivery is being waited for: its handler runs and has not ended.
+    pub in_flight: bool,
     /// Whether it is paused, by itself or with the whole consumer.
     pub paused: bool,
     /// The record that failed and is to be delivered again: its offset, and how many attempts have failed.

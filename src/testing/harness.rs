@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use super::memory::Memory;
 use crate::classifier::{FailureInfo, Rules};
 use crate::event::Events;
-use crate::handler::{Decoder, Handler, Outbox};
+use crate::handler::{Decoder, Handler, Origins, Outbox};
 use crate::isolation::guard::{Contained, install_hook};
 use crate::partition::{Attempt, Delivered, Fault, Hooks, Patience};
 use crate::policy::Category;
@@ -130,7 +130,7 @@ where
     pub async fn deliver_attempt(&mut self, record: ProducerRecord, attempt: u32) -> Outcome {
         let record = self.fetched(record);
         let Some(handler) = self.handler.as_mut() else { return Outcome::Gone { reason: "no handler".to_owned() } };
-        let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current())));
+        let outbox = Arc::new(Outbox::new(Producer::new(self.memory.ports(), Handle::current()), Origins::none()));
         let partition = record.partition().clone();
         let delivery = Attempt {
             hooks: &self.hooks,

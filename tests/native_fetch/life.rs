@@ -44,6 +44,29 @@ async fn the_last_partition_may_go_and_the_next_come_at_once() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_that_comes_and_goes_beside_another_disturbs_nothing() {
+    let broker = broker().await;
+    let spy = Spy::on(&broker);
+    let source = spy.source(|_| {}).await;
+    append(&broker, &orders(0), numbers(0..1));
+    append(&broker, &orders(1), numbers(0..1));
+    let reading = Reading::begin(&source, &broker, &orders(0), 0);
+    assert_eq!(reading.values(1, 0).await, ["0"]);
+    for round in 1..20 {
+        let fork = source.fork().expect("the native source forks");
+        let beside = Reading::begin(&fork, &broker, &orders(1), 0);
+        assert_eq!(beside.values(1, 0).await, ["0"]);
+        if round % 2 == 0 {
+            fork.remove(&orders(1));
+        }
+        drop(fork);
+        append(&broker, &orders(0), numbers(round..round + 1));
+        assert_eq!(reading.values(1, round as i64).await, [round.to_string()]);
+        assert_eq!((reading.problems(), beside.problems()), (vec![], vec![]));
+    }
+}
+
 #[tokio::test]
 async fn a_partition_added_again_is_read_from_its_new_offset_into_its_new_feed() {
     let broker = broker().await;

@@ -163,9 +163,9 @@ async fn kill_and_check() {
             }
         }
         let letters = cluster.dead_letters(&dead_letters).await;
-        let source = |letter: &bezoar::dead_letter::DeadLetter| {
-            let source = &letter.context.source;
-            (source.partition.partition(), source.offset)
+        let source = |letter: &bezoar::replay::DeadLetter| {
+            let origin = &letter.origin;
+            (origin.partition.unwrap(), origin.offset.unwrap())
         };
         let dead: BTreeSet<(i32, i64)> = letters.iter().map(source).collect();
         assert!(dead.is_disjoint(&noted.handled));

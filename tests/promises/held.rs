@@ -6,6 +6,7 @@ use bezoar::broker::{ErrorCode, NewTopic};
 use bezoar::dead_letter::Rung;
 use bezoar::embedded::{Api, Fault};
 use bezoar::record::{Header, ProducerRecord, TopicPartition};
+use bezoar::replay::Fidelity;
 use bezoar::{Delivery, Event, Failure, HandlerFactory, Utf8, handler_fn};
 
 use crate::support::{Cluster, Journal, event, eventually, soon};
@@ -48,7 +49,7 @@ async fn dead_letters_that_cannot_be_published_are_held_and_released() {
         event(&mut events, "it is released", |event| matches!(event, Event::Released { .. }).then_some(())).await;
         cluster.until_committed(&group, &topic, 0, 8).await;
         let letters = cluster.dead_letters(&dead_letters).await;
-        assert_eq!(letters.iter().map(|letter| letter.context.source.offset).collect::<Vec<_>>(), [1, 3, 5]);
+        assert_eq!(letters.iter().map(|letter| letter.origin.offset.unwrap()).collect::<Vec<_>>(), [1, 3, 5]);
         soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
     }
 }
@@ -73,7 +74,7 @@ async fn a_shutdown_while_dead_letters_are_held_leaves_their_records_for_later()
     let consumer = cluster.consumer(&group).topic(&topic, Utf8, picky(&journal)).start().await.unwrap();
     cluster.until_committed(&group, &topic, 0, 3).await;
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
-    assert!(cluster.dead_letters(&dead_letters).await.iter().all(|letter| letter.context.source.offset == 1));
+    assert!(cluster.dead_letters(&dead_letters).await.iter().all(|letter| letter.origin.offset.unwrap() == 1));
 }
 
 /// A dead-letter topic that somebody deletes is made anew.
@@ -114,7 +115,7 @@ async fn a_dead_letter_refused_for_good_walks_down_the_ladder() {
         let letters = cluster.dead_letters(&dead_letters).await;
         assert_eq!(letters.len(), 1);
         let letter = &letters[0];
-        assert_eq!((letter.rung, letter.context.source.offset), (rung, 0));
+        assert_eq!((letter.fidelity, letter.origin.offset), (Fidelity::Reduced(rung), Some(0)));
         assert_eq!(letter.key.is_some(), rung.keeps_key());
         assert_eq!(letter.value.is_some(), rung.keeps_value());
         assert_eq!(letter.headers.contains(&Header::new("trace", "1")), rung.keeps_headers());
@@ -136,8 +137,8 @@ async fn only_the_dead_letter_that_is_too_large_is_published_with_less() {
     cluster.until_committed(&group, &topic, 0, 4).await;
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
     let letters = cluster.dead_letters(&dead_letters).await;
-    let found: Vec<_> = letters.iter().map(|letter| (letter.context.source.offset, letter.rung)).collect();
-    assert_eq!(found, [(0, Rung::Full), (1, Rung::WithoutValue), (2, Rung::Full)]);
+    let found: Vec<_> = letters.iter().map(|letter| (letter.origin.offset.unwrap(), letter.fidelity)).collect();
+    assert_eq!(found, [(0, Fidelity::Exact), (1, Fidelity::Reduced(Rung::WithoutValue)), (2, Fidelity::Exact)]);
 }
 
 /// An offset that is gone from the log makes the partition start anew: not before its dead letters are acknowledged, since

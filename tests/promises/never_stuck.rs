@@ -152,18 +152,17 @@ async fn every_way_to_go_wrong_ends_in_quarantine_and_the_partition_goes_on() {
     for category in Category::ALL {
         letters.extend(cluster.dead_letters(&format!("{topic}.dlq.{category}")).await);
     }
-    letters.sort_by_key(|letter| letter.context.source.offset);
+    letters.sort_by_key(|letter| letter.origin.offset.unwrap());
     assert_eq!(letters.len(), faults.len());
     for ((at, (value, error_type, category, attempts)), letter) in (0..).zip(faults).zip(&letters) {
-        let context = &letter.context;
         let shown = String::from_utf8_lossy(value);
-        assert_eq!((context.source.offset, letter.value.as_deref()), (at * 3 + 1, Some(*value)), "{shown}");
-        let found = (context.error_type.as_str(), context.category.as_str(), context.attempts);
+        assert_eq!((letter.origin.offset, letter.value.as_deref()), (Some(at * 3 + 1), Some(*value)), "{shown}");
+        let found = (letter.error_type.as_str(), letter.category.as_str(), letter.attempts);
         assert_eq!(found, (*error_type, *category, Some(*attempts)), "{shown}");
     }
     let good = journal.all().iter().filter(|seen| seen.offset % 3 != 1).count();
     assert_eq!(good, 2 * faults.len());
-    let message = |offset: usize| letters[offset].context.message.as_str();
+    let message = |offset: usize| letters[offset].message.as_str();
     assert_eq!(message(2), "processing timed out after 300ms");
     assert!(message(4).contains("never_stuck.rs:") && message(4).ends_with(": the handler"), "{}", message(4));
 }
@@ -201,11 +200,11 @@ async fn a_damaged_batch_is_dead_lettered_as_it_is_and_passed() {
 
     let letters = cluster.dead_letters(&format!("{topic}.dlq.poison")).await;
     let [letter] = &letters[..] else { panic!("{} dead letters", letters.len()) };
-    assert_eq!((letter.context.source.offset, letter.context.category.as_str()), (3, "poison"));
+    assert_eq!((letter.origin.offset.unwrap(), letter.category.as_str()), (3, "poison"));
     // Where it stands and which leader wrote it is the broker's to say: those bytes are none of the producer's.
     let value = letter.value.as_deref().unwrap();
     assert_eq!((value.len(), &value[16..]), (raw.len(), &raw[16..]));
-    let message = &letter.context.message;
+    let message = &letter.message;
     assert!(message.contains("offsets 3 to 7"), "{message}");
 }
 
@@ -361,5 +360,5 @@ async fn waits_asked_for_by_the_handler_are_counted() {
     assert_eq!(journal.of(0), attempts);
     soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
     let letters = cluster.dead_letters(&format!("{topic}.dlq")).await;
-    assert_eq!(letters.iter().map(|letter| letter.context.attempts).collect::<Vec<_>>(), [Some(11)]);
+    assert_eq!(letters.iter().map(|letter| letter.attempts).collect::<Vec<_>>(), [Some(11)]);
 }

@@ -253,7 +253,7 @@ async fn dead_letters_do_not_wait_for_the_record_behind_them() {
         let consumer = builder.topic(&topic, Utf8, handler_fn(handler)).start().await.unwrap();
         cluster.until_committed(&group, &topic, 0, settled).await;
         let letters = cluster.dead_letters(&format!("{topic}.dlq")).await;
-        let offsets: Vec<i64> = letters.iter().map(|letter| letter.context.source.offset).collect();
+        let offsets: Vec<i64> = letters.iter().map(|letter| letter.origin.offset.unwrap()).collect();
         assert_eq!(offsets, (0..settled).collect::<Vec<i64>>(), "{last}");
         soon("the consumer shuts down", consumer.shutdown()).await.unwrap();
     }

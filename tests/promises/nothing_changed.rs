@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bezoar::consumer::Isolation;
-use bezoar::dead_letter::{DeadLetter, DeadLetterFormat, Profile, names};
+use bezoar::dead_letter::{DeadLetterFormat, Profile, names};
 use bezoar::record::{Header, HeaderRef, ProducerRecord, Record, RecordBatchBuilder, TopicPartition};
+use bezoar::replay::DeadLetter;
 use bezoar::{Consumer, Delivery, Failure, HandlerFactory, Raw, handler_fn};
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -107,8 +108,8 @@ proptest! {
             own.sort_unstable();
             own.dedup();
             prop_assert_eq!(own.len(), count, "a reserved name stands there twice");
-            let read = DeadLetter::read(letter.key, letter.value, letter.headers).unwrap();
-            prop_assert_eq!((read.context.source.partition.topic(), read.context.source.offset), ("orders", offset));
+            let read = DeadLetter::read(letter.key, letter.value, letter.headers);
+            prop_assert_eq!(read.origin.to_string(), format!("orders/0/{offset}"));
         }
     }
 }

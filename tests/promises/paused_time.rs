@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bezoar::consumer::{Isolation, RestartPolicy};
-use bezoar::dead_letter::DeadLetter;
 use bezoar::handler::HandlerFn;
 use bezoar::policy::{Category, Policies};
 use bezoar::record::{RecordBatchBuilder, TopicPartition};
+use bezoar::replay::DeadLetter;
 use bezoar::{Consumer, Delivery, FactoryError, Failure, Utf8, factory_fn, handler_fn};
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ async fn attempts(failure: fn() -> Failure, poison_timeout: Option<Duration>) ->
     let seconds = started.iter().map(|at| (*at - started[0]).as_secs()).collect();
     let produced = memory.produced.lock().unwrap();
     let read = |record: &bezoar::record::ProducerRecord| {
-        DeadLetter::read(record.key.clone(), record.value.clone(), record.headers.clone()).unwrap()
+        DeadLetter::read(record.key.clone(), record.value.clone(), record.headers.clone())
     };
     (seconds, produced.iter().map(read).collect())
 }
@@ -61,15 +61,15 @@ async fn attempts(failure: fn() -> Failure, poison_timeout: Option<Duration>) ->
 async fn transient_failures_wait_1_2_4_8_16_seconds_and_are_then_dead_lettered() {
     let (seconds, letters) = attempts(|| Failure::transient("try later"), None).await;
     assert_eq!(seconds, [0, 1, 3, 7, 15, 31]);
-    assert_eq!((letters.len(), letters[0].context.attempts), (1, Some(6)));
-    assert_eq!(letters[0].context.category, Category::Transient);
+    assert_eq!((letters.len(), letters[0].attempts), (1, Some(6)));
+    assert_eq!(letters[0].category, Category::Transient);
 }
 
 #[tokio::test(start_paused = true)]
 async fn dependency_failures_wait_one_second_more_each_time() {
     let (seconds, letters) = attempts(|| Failure::dependency("inventory"), None).await;
     assert_eq!(seconds, [0, 1, 3, 6, 10, 15, 21, 28, 36, 45, 55]);
-    assert_eq!((letters.len(), letters[0].context.attempts), (1, Some(11)));
+    assert_eq!((letters.len(), letters[0].attempts), (1, Some(11)));
 }
 
 /// It held its partition without a word.
@@ -98,5 +98,5 @@ async fn a_wait_that_the_handler_asks_for_counts_as_a_retry() {
     let failure = || Failure::unknown("busy").retry_after(Duration::from_secs(600));
     let (seconds, letters) = attempts(failure, Some(Duration::from_secs(30))).await;
     assert_eq!(seconds, [0, 600, 1200, 1800]);
-    assert_eq!((letters.len(), letters[0].context.attempts), (1, Some(4)));
+    assert_eq!((letters.len(), letters[0].attempts), (1, Some(4)));
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use bezoar::broker::{CommittedOffset, ConnectionSettings, Feed, NewTopic, OffsetSpec, Plane, Ports};
 use bezoar::consumer::{Assignment, ConsumerBuilder};
-use bezoar::dead_letter::DeadLetter;
 use bezoar::embedded::{Broker, BrokerBuilder};
 use bezoar::policy::DeadLetterTopics;
 use bezoar::record::{ProducerRecord, Record, TopicPartition};
+use bezoar::replay::DeadLetter;
 use bezoar::{Consumer, Delivery, Event, EventStream};
 use tokio::time::timeout;
 
@@ -160,9 +160,7 @@ impl Cluster {
     /// All dead letters of a topic.
     pub(crate) async fn dead_letters(&self, topic: &str) -> Vec<DeadLetter> {
         let records = self.read(topic).await;
-        let letter = |record: Record| {
-            DeadLetter::read(record.key_bytes(), record.value_bytes(), record.headers().to_vec()).unwrap()
-        };
+        let letter = |record: Record| DeadLetter::from_record(&record);
         records.into_iter().map(letter).collect()
     }
 

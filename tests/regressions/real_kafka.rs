@@ -135,15 +135,8 @@ async fn a_broker_that_hangs_and_dies_costs_no_record_no_order_and_no_second_dea
     }
     journal.assert_in_order();
     let letters = cluster.read(&format!("{topic}.dlq")).await;
-    let mut sources: Vec<_> = letters
-        .iter()
-        .map(|letter| {
-            let headers = letter.headers().to_vec();
-            let letter =
-                bezoar::dead_letter::DeadLetter::read(letter.key_bytes(), letter.value_bytes(), headers).unwrap();
-            format!("{:?}", letter.context.source)
-        })
-        .collect();
+    let mut sources: Vec<_> =
+        letters.iter().map(|letter| format!("{:?}", bezoar::replay::DeadLetter::from_record(letter).origin)).collect();
     sources.sort();
     let count = sources.len();
     sources.dedup();

@@ -48,9 +48,12 @@ impl From<BrokerError> for Failed {
     }
 }
 
+/// More than anybody waits for: the clock has an end, and time beyond it would be a panic.
+const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
+
 impl Call {
     pub(super) fn new(doing: impl Into<Arc<str>>, within: Duration) -> Self {
-        Self { doing: doing.into(), deadline: Instant::now() + within, after: within }
+        Self { doing: doing.into(), deadline: Instant::now() + within.min(FOREVER), after: within }
     }
 
     /// A part of this call that has its own description and the same deadline.

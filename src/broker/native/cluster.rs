@@ -23,8 +23,9 @@ use crate::broker::{BrokerError, ConnectionSettings};
 pub(super) enum Purpose {
     /// Metadata, topics, offsets, groups.
     Control,
-    /// Fetches, which wait for data.
-    Fetch,
+    /// Fetches, which wait for data. Each source has a connection of its own, by number: two would wait for each other, and
+    /// each closes it when it has nothing to read there any more.
+    Fetch(usize),
     /// Records to be produced.
     Produce,
     /// Heartbeats of groups' members, which nothing may keep waiting.
@@ -49,6 +50,8 @@ pub(super) struct Cluster {
     pub(super) refreshes: Refreshes,
     /// The connections for joining groups that are in use.
     pub(super) joining: Lanes,
+    /// The connections for fetching that are in use.
+    pub(super) fetching: Lanes,
     connector: Arc<dyn Connector>,
     protection: Protection,
     pool: Arc<Pool>,
@@ -73,6 +76,7 @@ impl Cluster {
             leaders: Leaders::new(settings.metadata_max_age),
             refreshes: Refreshes::default(),
             joining: Lanes::default(),
+            fetching: Lanes::default(),
             connector,
             protection: Protection::new(&settings),
             pool: Arc::new(Pool::new(&settings)),

@@ -1,15 +1,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::cluster::Purpose;
-
-/// Which of the connections for joining groups are in use.
+/// Which of several connections for one purpose are in use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
     taken: Arc<Mutex<BTreeSet<usize>>>,
 }
 
-/// A connection for joining that is in use until this is dropped.
+/// A connection that is in use until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lane {
     lanes: Lanes,
@@ -32,8 +30,8 @@ impl Lanes {
 }
 
 impl Lane {
-    pub(super) fn purpose(&self) -> Purpose {
-        Purpose::Join(self.number)
+    pub(super) fn number(&self) -> usize {
+        self.number
     }
 }
 
@@ -51,9 +49,9 @@ mod tests {
     fn nobody_shares_a_lane_and_those_given_back_are_used_again() {
         let lanes = Lanes::default();
         let (first, second) = (lanes.take(), lanes.take());
-        assert_eq!([first.purpose(), second.purpose()], [Purpose::Join(0), Purpose::Join(1)]);
+        assert_eq!([first.number(), second.number()], [0, 1]);
         drop(first);
         let (again, third) = (lanes.take(), lanes.take());
-        assert_eq!([again.purpose(), third.purpose()], [Purpose::Join(0), Purpose::Join(2)]);
+        assert_eq!([again.number(), third.number()], [0, 2]);
     }
 }

@@ -66,6 +66,10 @@ impl Source for Readers {
             running.stop();
         }
     }
+
+    fn fork(&self) -> Option<Arc<dyn Source>> {
+        Some(Arc::new(Self::new(Arc::clone(&self.clients), self.native.clone(), self.runtime.clone())))
+    }
 }
 
 impl Drop for Readers {

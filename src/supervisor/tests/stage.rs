@@ -13,7 +13,7 @@ use crate::classifier::{ClassifierActor, Rules};
 use crate::dead_letter::{DeadLetterActor, DeadLetterFormat, Publisher, TopicCreation, TopicKeeper};
 use crate::event::{Event, EventStream, Events};
 use crate::group::{GroupMessage, GroupNotice, GroupProtocol, GroupSettings, Lease, Subscription};
-use crate::handler::{Delivery, Failure, Utf8, handler_fn};
+use crate::handler::{Access, Delivery, Failure, OriginSettings, Utf8, handler_fn};
 use crate::isolation::{Isolation, Planes};
 use crate::offsets::{OffsetReset, OffsetsActor};
 use crate::partition::{CorruptBatches, Hooks, TopicLimits, TopicName, TypedSpawner};
@@ -144,7 +144,9 @@ impl Stage {
                 commit_interval: Duration::from_secs(1),
                 closed: Arc::clone(&closed),
             },
+            monitor: None,
         };
+        let origins = OriginSettings { access: Access::Given(ports.clone()), trusted: Vec::new() };
         let supervisor = SupervisorActor {
             ports,
             planes: planes.clone(),
@@ -165,6 +167,7 @@ impl Stage {
                 restart: RestartPolicy::default(),
                 drain_timeout: setting.drain,
                 dead_letter_topics: DeadLetterTopics::per_category(),
+                origins,
                 max_unacknowledged: 256,
                 corrupt_batches: CorruptBatches::Quarantine,
                 buffer_bytes: 1 << 20,

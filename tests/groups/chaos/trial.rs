@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bezoar::dead_letter::DeadLetter;
+use bezoar::replay::DeadLetter;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -128,7 +128,7 @@ impl Trial {
             return Err(format!("{produced} records were acknowledged, and the logs hold {total}"));
         }
         let letters = self.client.read(&format!("{}.dlq", self.topic)).await;
-        let source = |letter| DeadLetter::from_record(letter).unwrap().context.source;
+        let source = |letter| DeadLetter::from_record(letter).origin.record().unwrap();
         let letters: BTreeSet<(i32, i64)> =
             letters.iter().map(source).map(|source| (source.partition.partition(), source.offset)).collect();
         Ok(check(&read(&journal(&self.folder)), &Facts { seed: self.seed, ends, letters }))

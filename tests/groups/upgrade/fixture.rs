@@ -1,5 +1,5 @@
-use bezoar::dead_letter::DeadLetter;
 use bezoar::record::{Header, ProducerRecord};
+use bezoar::replay::DeadLetter;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Letter {
             value: value.clone().map(Bytes::from),
         };
         let headers = self.headers.iter().map(header).collect();
-        DeadLetter::read(self.key.clone().map(Bytes::from), self.value.clone().map(Bytes::from), headers).unwrap()
+        DeadLetter::read(self.key.clone().map(Bytes::from), self.value.clone().map(Bytes::from), headers)
     }
 }
 

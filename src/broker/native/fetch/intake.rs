@@ -53,7 +53,8 @@ pub(super) fn take_in(reading: &mut Reading, chunk: Chunk, max_decompressed: usi
             return Next::End;
         }
     }
-    if reading.position.should_tell(decoded.next_offset, decoded.next_offset >= chunk.end) {
+    let at_end = decoded.next_offset >= chunk.end || !reading.is_wanted(decoded.next_offset);
+    if reading.position.should_tell(decoded.next_offset, at_end) {
         let passed = RecordBatchBuilder::new(reading.partition.clone(), reading.topic_id)
             .leader_epoch(decoded.leader_epoch)
             .build(decoded.next_offset);

@@ -40,6 +40,8 @@ use crate::record::TopicPartition;
 
 /// The source.
 pub(super) struct Fetcher {
+    cluster: Arc<Cluster>,
+    runtime: Handle,
     commands: UnboundedSender<Command>,
     /// The ways to the feeds of what was added and not removed.
     outlets: Mutex<HashMap<TopicPartition, Arc<Outlet>>>,
@@ -49,8 +51,8 @@ pub(super) struct Fetcher {
 impl Fetcher {
     pub(super) fn new(cluster: Arc<Cluster>, runtime: Handle) -> Self {
         let (commands, receiver) = mpsc::unbounded_channel();
-        runtime.spawn(Manager::new(cluster, receiver).run());
-        Self { commands, outlets: Mutex::default(), next_serial: AtomicU64::new(0) }
+        runtime.spawn(Manager::new(Arc::clone(&cluster), receiver).run());
+        Self { cluster, runtime, commands, outlets: Mutex::default(), next_serial: AtomicU64::new(0) }
     }
 
     fn command(&self, command: Command) {
@@ -93,6 +95,10 @@ impl Source for Fetcher {
             outlet.shut();
             self.command(Command::Look);
         }
+    }
+
+    fn fork(&self) -> Option<Arc<dyn Source>> {
+        Some(Arc::new(Self::new(Arc::clone(&self.cluster), self.runtime.clone())))
     }
 }
 

@@ -46,7 +46,7 @@ impl Position {
     }
 
     /// Whether the feed should be told now that everything below `offset` was passed. Offsets without records are told
-    /// together: at the end of what can be read, where they would be waited for, or when there are many.
+    /// together: at the end of what can be read or is wanted, where they would be waited for, or when there are many.
     pub(super) fn should_tell(&self, offset: i64, at_end: bool) -> bool {
         let passed = offset - self.told;
         passed >= TELL_EVERY || (at_end && passed > 0)

@@ -61,6 +61,17 @@ impl Reading {
         self.outlet.with_feed(|feed| feed.credit_beyond(pending)).flatten()
     }
 
+    /// The [credit](Self::credit) to ask with: none where nothing is wanted from the position on, so that no request waits for it.
+    pub(super) fn credit_to_ask(&self, pending: usize) -> Option<usize> {
+        let wanted = self.is_wanted(self.position.offset);
+        self.credit(pending).map(|credit| if wanted { credit } else { 0 })
+    }
+
+    /// Whether what lies at `offset` and behind it is wanted.
+    pub(super) fn is_wanted(&self, offset: i64) -> bool {
+        self.outlet.with_feed(|feed| feed.wants(offset)).unwrap_or(true)
+    }
+
     /// How many bytes may be asked for with so much credit, which counts what is decompressed. Not so few that batches would
     /// come one by one: what there is no room for after all is not decompressed.
     pub(super) fn worth(&self, credit: usize) -> usize {

@@ -42,7 +42,7 @@ impl Membership for Native {
         let call = Call::new(format!("joining group {}", join.group), within);
         self.run(call, |cluster, call| async move {
             let (lane, group) = (cluster.joining.take(), join.group.clone());
-            let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
+            let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Join(lane.number()) };
             classic::join(&once, join).await
         })
     }
@@ -51,7 +51,7 @@ impl Membership for Native {
         let call = self.call(format!("asking for the assignment in group {}", sync.group));
         self.run(call, |cluster, call| async move {
             let (lane, group) = (cluster.joining.take(), sync.group.clone());
-            let once = Once { cluster: &cluster, call: &call, group: &group, purpose: lane.purpose() };
+            let once = Once { cluster: &cluster, call: &call, group: &group, purpose: Purpose::Join(lane.number()) };
             classic::sync(&once, sync).await
         })
     }

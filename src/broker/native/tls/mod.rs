@@ -31,6 +31,12 @@ pub(crate) fn validate(tls: &Tls) -> Result<(), ConfigError> {
     Client { settings: tls.clone(), current: Mutex::default() }.config().map(drop)
 }
 
+/// The configuration of rustls that settings come to, for connections to others than brokers.
+#[cfg(feature = "web")]
+pub(crate) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, ConfigError> {
+    Client { settings: tls.clone(), current: Mutex::default() }.config()
+}
+
 /// Makes encrypted streams of plain ones.
 pub(super) struct Client {
     settings: Tls,

@@ -25,7 +25,7 @@ impl BrokerLoop {
         let mut left_out = Vec::new();
         let mut wanted = Vec::new();
         for held in self.readings.values() {
-            match held.reading.credit(held.undecoded.map_or(0, |undecoded| undecoded.bytes)) {
+            match held.reading.credit_to_ask(held.undecoded.map_or(0, |undecoded| undecoded.bytes)) {
                 None | Some(0) => left_out.push(held.reading.serial),
                 Some(credit) => wanted.push((held, credit)),
             }
@@ -94,9 +94,9 @@ impl BrokerLoop {
     }
 
     fn connect(&self) -> Flight {
-        let (broker, cluster) = (self.broker, Arc::clone(&self.cluster));
+        let (broker, cluster, purpose) = (self.broker, Arc::clone(&self.cluster), Purpose::Fetch(self.lane.number()));
         let call = self.call(cluster.settings.request_timeout);
-        Box::pin(async move { Landed::Connected(cluster.broker_for(broker, Purpose::Fetch, &call).await) })
+        Box::pin(async move { Landed::Connected(cluster.broker_for(broker, purpose, &call).await) })
     }
 
     pub(super) fn call(&self, within: Duration) -> Call {

@@ -21,6 +21,7 @@ use super::wait::Wait;
 use crate::broker::BrokerError;
 use crate::broker::native::cluster::Cluster;
 use crate::broker::native::connection::Connection;
+use crate::broker::native::lanes::Lane;
 use crate::record::TopicPartition;
 
 /// Reads all partitions that one broker leads, over one connection: while one answer is decoded, the next request is under
@@ -28,6 +29,8 @@ use crate::record::TopicPartition;
 pub(super) struct BrokerLoop {
     broker: i32,
     cluster: Arc<Cluster>,
+    /// Held to the end, so that no other source gets a connection that is about to be closed.
+    lane: Arc<Lane>,
     inbox: UnboundedReceiver<Order>,
     /// Gets a permit when there may be something new to ask for: credit, or partitions that nobody wants any more.
     wake: Arc<Notify>,
@@ -80,7 +83,7 @@ enum Landed {
 impl BrokerLoop {
     pub(super) fn new(
         broker: i32,
-        cluster: Arc<Cluster>,
+        (cluster, lane): (Arc<Cluster>, Arc<Lane>),
         inbox: UnboundedReceiver<Order>,
         wake: Arc<Notify>,
         reports: UnboundedSender<Report>,
@@ -89,6 +92,7 @@ impl BrokerLoop {
         Self {
             broker,
             cluster,
+            lane,
             inbox,
             wake,
             reports,

@@ -18,6 +18,7 @@ use super::message::{Command, Doubt, Order, Report, Then};
 use super::placing::{Place, place};
 use super::reading::Reading;
 use crate::broker::native::cluster::Cluster;
+use crate::broker::native::lanes::Lane;
 use crate::broker::native::leaders::Leader;
 use crate::broker::{BoxFuture, BrokerError, SourceProblem};
 use crate::record::TopicPartition;
@@ -31,6 +32,8 @@ const DOUBTS: u32 = 2;
 /// Gives each partition to the loop of the broker that leads it, and takes it back when it can't be read there.
 pub(super) struct Manager {
     cluster: Arc<Cluster>,
+    /// Which connections are this source's.
+    lane: Arc<Lane>,
     commands: UnboundedReceiver<Command>,
     sender: UnboundedSender<Report>,
     reports: UnboundedReceiver<Report>,
@@ -89,6 +92,7 @@ impl Manager {
     pub(super) fn new(cluster: Arc<Cluster>, commands: UnboundedReceiver<Command>) -> Self {
         let (sender, reports) = mpsc::unbounded_channel();
         Self {
+            lane: Arc::new(cluster.fetching.take()),
             cluster,
             commands,
             sender,
@@ -252,7 +256,7 @@ impl Manager {
         let one = self.loops.entry(leader.broker).or_insert_with(|| {
             let (inbox, orders) = mpsc::unbounded_channel();
             let wake = Arc::<Notify>::default();
-            let cluster = Arc::clone(&self.cluster);
+            let cluster = (Arc::clone(&self.cluster), Arc::clone(&self.lane));
             let work = BrokerLoop::new(leader.broker, cluster, orders, Arc::clone(&wake), self.sender.clone());
             let before = self.ending.remove(&leader.broker);
             let task = tokio::spawn(async move {
