@@ -2,9 +2,10 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use super::duplicates::Duplicates;
-use super::entry::{Entry, State};
+use super::entry::Entry;
 use super::error::ReplayError;
 use super::filter::Filter;
+use super::kept::Kept;
 use super::letters::DeadLetters;
 use super::scan::Collect;
 use super::sight::{Sight, apart, read};
@@ -38,7 +39,7 @@ impl Listing {
 pub(super) struct First {
     limit: usize,
     matched: u64,
-    kept: BinaryHeap<Kept>,
+    kept: BinaryHeap<Kept<Place>>,
     /// The latest timestamp so far, by partition.
     latest: Vec<i64>,
 }
@@ -51,32 +52,6 @@ struct Place {
     time: i64,
     partition: i32,
     offset: i64,
-}
-
-struct Kept {
-    place: Place,
-    record: Record,
-    state: State,
-}
-
-impl PartialEq for Kept {
-    fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
-    }
-}
-
-impl Eq for Kept {}
-
-impl PartialOrd for Kept {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Kept {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.place.cmp(&other.place)
-    }
 }
 
 impl First {
@@ -98,7 +73,7 @@ impl First {
     /// Those that were kept, in their order.
     pub(super) fn into_entries(self) -> (Vec<Entry>, u64) {
         let mut duplicates = Duplicates::default();
-        let entry = |kept: Kept| {
+        let entry = |kept: Kept<Place>| {
             let mut entry = read(&kept.record, kept.state);
             duplicates.mark(&mut entry);
             entry
@@ -112,12 +87,12 @@ impl Collect for First {
         self.matched += 1;
         let place = self.place(sight.record);
         if self.kept.len() >= self.limit {
-            if self.kept.peek().is_none_or(|last| last.place < place) {
+            if self.kept.peek().is_none_or(|last| last.rank < place) {
                 return ControlFlow::Continue(());
             }
             self.kept.pop();
         }
-        self.kept.push(Kept { place, record: apart(sight.record), state: sight.state() });
+        self.kept.push(Kept { rank: place, record: apart(sight.record), state: sight.state() });
         ControlFlow::Continue(())
     }
 }

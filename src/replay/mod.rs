@@ -46,6 +46,7 @@ mod filter_tests;
 mod fix;
 mod follow;
 mod groups;
+mod kept;
 mod letter;
 mod letters;
 mod listing;

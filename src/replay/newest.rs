@@ -6,6 +6,7 @@ use super::duplicates::Duplicates;
 use super::entry::{Entry, State};
 use super::error::ReplayError;
 use super::filter::Filter;
+use super::kept::Kept;
 use super::letters::DeadLetters;
 use super::listing::Listing;
 use super::marks::Marks;
@@ -66,33 +67,7 @@ impl Tail {
 pub(super) struct Newest {
     limit: usize,
     matched: u64,
-    kept: BinaryHeap<Reverse<Kept>>,
-}
-
-struct Kept {
-    age: Age,
-    record: Record,
-    state: State,
-}
-
-impl PartialEq for Kept {
-    fn eq(&self, other: &Self) -> bool {
-        self.age == other.age
-    }
-}
-
-impl Eq for Kept {}
-
-impl PartialOrd for Kept {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Kept {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.age.cmp(&other.age)
-    }
+    kept: BinaryHeap<Reverse<Kept<Age>>>,
 }
 
 impl Newest {
@@ -103,7 +78,7 @@ impl Newest {
     /// Whether what is not read of a partition may be newer than something that is kept.
     pub(super) fn wants(&self, tail: &Tail) -> bool {
         let Some(best) = tail.best() else { return false };
-        self.kept.len() < self.limit || self.kept.peek().is_some_and(|Reverse(oldest)| best > oldest.age)
+        self.kept.len() < self.limit || self.kept.peek().is_some_and(|Reverse(oldest)| best > oldest.rank)
     }
 
     /// Takes what was read of a partition's part.
@@ -113,7 +88,7 @@ impl Newest {
             tail.time = tail.time.min(record.timestamp());
             let partition = record.partition().partition();
             let age = Age { time: tail.time, topic: tail.topic, partition, offset: record.offset() };
-            self.kept.push(Reverse(Kept { age, record, state }));
+            self.kept.push(Reverse(Kept { rank: age, record, state }));
             if self.kept.len() > self.limit {
                 self.kept.pop();
             }

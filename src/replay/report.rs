@@ -37,7 +37,7 @@ impl ReplayReport {
 }
 
 /// How many dead letters were left, by reason: see [`Skip`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct SkipCounts {
     /// It was a dry run.
@@ -55,7 +55,7 @@ pub struct SkipCounts {
 }
 
 impl SkipCounts {
-    fn of(&mut self, skip: &Skip) -> &mut u64 {
+    pub(crate) fn of(&mut self, skip: &Skip) -> &mut u64 {
         match skip {
             Skip::DryRun(_) => &mut self.dry_run,
             Skip::Resolved(_) => &mut self.resolved,

@@ -6,7 +6,7 @@ use super::words::{failure, is_missing, kind, left};
 use crate::cli::exit::Exit;
 use crate::cli::output::thousands;
 use crate::record::RecordId;
-use crate::replay::{Outcome, Progress, Skip};
+use crate::replay::{Outcome, Progress, Skip, SkipCounts};
 
 /// At most so many different reasons are counted by themselves.
 const REASONS: usize = 20;
@@ -30,7 +30,7 @@ pub(super) struct Tally {
     pub(super) targets: BTreeSet<String>,
     failures: BTreeMap<String, u64>,
     skips: BTreeMap<String, u64>,
-    kinds: SkipsJson,
+    kinds: SkipCounts,
 }
 
 impl Tally {
@@ -118,30 +118,6 @@ impl<'a> LetterJson<'a> {
     }
 }
 
-/// How many were left, by reason: also known where a replay does not come to its end.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-struct SkipsJson {
-    dry_run: u64,
-    resolved: u64,
-    claimed: u64,
-    parked: u64,
-    not_allowed: u64,
-    no_source: u64,
-}
-
-impl SkipsJson {
-    fn of(&mut self, skip: &Skip) -> &mut u64 {
-        match skip {
-            Skip::DryRun(_) => &mut self.dry_run,
-            Skip::Resolved(_) => &mut self.resolved,
-            Skip::Claimed(_) => &mut self.claimed,
-            Skip::Parked(_) => &mut self.parked,
-            Skip::NotAllowed(_) => &mut self.not_allowed,
-            Skip::NoSource => &mut self.no_source,
-        }
-    }
-}
-
 /// What came of all, as the last JSON line.
 #[derive(Debug, Serialize)]
 pub(super) struct SummaryJson {
@@ -151,7 +127,7 @@ pub(super) struct SummaryJson {
     /// As the library counts: a dry run leaves all.
     skipped: u64,
     would_send: u64,
-    skips: SkipsJson,
+    skips: SkipCounts,
     dry_run: bool,
     interrupted: bool,
     maybe_doubled: Vec<String>,
